@@ -43,6 +43,8 @@ test('the page about the Stripe key lists every permission that the adapter need
     const source = await readFile(join(import.meta.dirname, file), 'utf8');
     for (const [, resource = '', method = ''] of source.matchAll(/\bstripe\.(\w+)(?:\.\w+)?\s*\.(\w+)\(/g))
       need(pathOf(resource), reads.includes(method) ? 'read' : 'write');
+    for (const [, resource = ''] of source.matchAll(/\bfetchFrom\((?:context\.)?stripe\.(\w+)/g))
+      need(pathOf(resource), 'read');
     for (const [, paths = ''] of source.matchAll(/(?:expand:?|[eE]xpansions) ?=? ?\[([^\]]*)\]/g))
       for (const [, path = ''] of paths.matchAll(/'([^']+)'/g))
         for (const field of path.split('.')) {

@@ -4,7 +4,7 @@ import type { ChangeableSubscription } from '../../port/subscription-changes.ts'
 import { readCharge } from '../objects/invoice-charge.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missingOrWrongState, refused } from '../wire/attempt.ts';
-import { fetchAll } from '../wire/listing.ts';
+import { fetchAll, fetchFrom } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { type InvoiceItem, mapInvoiceItem, restoredItemParams, waitedMark } from './map-invoice-item.ts';
 
@@ -85,12 +85,8 @@ function listItems(
   context: AdapterContext,
   filter: Stripe.InvoiceItemListParams,
 ): Promise<readonly InvoiceItem[]> {
-  return fetchAll(
-    context,
-    'invoice_items.list',
-    (page, options) => context.stripe.invoiceItems.list({ ...filter, ...page }, options),
-    mapInvoiceItem,
-  );
+  const fetch = fetchFrom(context.stripe.invoiceItems, filter);
+  return fetchAll(context, 'invoice_items.list', fetch, mapInvoiceItem);
 }
 
 function markWaiting(

@@ -2,7 +2,7 @@ import type { CustomerFacts } from '../../../model/customer.ts';
 import type { EventCalls } from '../../port/event-calls.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { type Fetch, mapPages } from '../wire/listing.ts';
+import { fetchFrom, mapPages } from '../wire/listing.ts';
 import { mapEventEnvelope, readEvent } from './map-event.ts';
 
 /** A hundred thousand deletions, more than 30 days have. The newest come first, and callers look for new ones. */
@@ -13,8 +13,7 @@ export async function findDeletedCustomer(
   context: AdapterContext,
   wanted: Parameters<EventCalls['findDeletedCustomer']>[0],
 ): Promise<CustomerFacts | null> {
-  const fetch: Fetch = (page, options) =>
-    context.stripe.events.list({ type: 'customer.deleted', ...page }, options);
+  const fetch = fetchFrom(context.stripe.events, { type: 'customer.deleted' });
   let pages = 0;
   for await (const { items: deleted } of mapPages(context, 'events.list', fetch, mapDeletion)) {
     const found = deleted.find(

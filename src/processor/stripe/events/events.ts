@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { EventCalls } from '../../port/event-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { mapOrLeaveOut, readable, resyncPagesMax, walkPages } from '../wire/listing.ts';
+import { fetchFrom, mapOrLeaveOut, readable, resyncPagesMax, walkPages } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { findDeletedCustomer } from './deleted-customers.ts';
 import { mapEventEnvelope } from './map-event.ts';
@@ -30,12 +30,8 @@ export function createEventCalls(context: AdapterContext): EventCalls {
       const place = readCursor(cursor ?? null, types);
       for (let { first, after } = place; first < types.length; first += typesPerListingMax, after = null) {
         const named = types.slice(first, first + typesPerListingMax);
-        const pages = walkPages(
-          context,
-          'events.list',
-          (page, options) => stripe.events.list({ created, types: named, ...page }, options),
-          { pagesMax: resyncPagesMax, map, after },
-        );
+        const fetch = fetchFrom(stripe.events, { created, types: named });
+        const pages = walkPages(context, 'events.list', fetch, { pagesMax: resyncPagesMax, map, after });
         for await (const { items, next } of pages) {
           const isLast = next === null && first + typesPerListingMax >= types.length;
           const following =

@@ -10,7 +10,7 @@ import type {
 } from '../../port/checkout-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missingOrWrongState, nullIfMissing } from '../wire/attempt.ts';
-import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
+import { createdSince, fetchFrom, mapPages } from '../wire/listing.ts';
 import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
 import { sinceCreation } from '../wire/response-as-of.ts';
 import { checkoutMetadata, resultMetadata } from '../wire/wire-metadata.ts';
@@ -24,10 +24,6 @@ type Params = Stripe.Checkout.SessionCreateParams;
 
 export function createCheckoutCalls(context: AdapterContext): CheckoutCalls {
   const { stripe, call } = context;
-  const fetchList =
-    (filter: Stripe.Checkout.SessionListParams): Fetch =>
-    (page, options) =>
-      stripe.checkout.sessions.list({ ...filter, ...page }, options);
   const read = (id: string, known: KnownLinks) =>
     call.read('checkouts.read', {
       send: (options) => stripe.checkout.sessions.retrieve(id, { expand }, options),
@@ -56,14 +52,14 @@ export function createCheckoutCalls(context: AdapterContext): CheckoutCalls {
       }),
 
     find: async ({ mark, since, processorCustomerId: customer }) => {
-      const fetch = fetchList({ customer, ...createdSince(since) });
+      const fetch = fetchFrom(stripe.checkout.sessions, { customer, ...createdSince(since) });
       const found = await findMarked(context, 'checkouts.list', fetch, mark);
       return found && withRequest(found, await read(found.id, { localId: found.localId, customer }));
     },
 
     list: ({ processorCustomerId, ...place }) => {
       const ofCustomer = processorCustomerId === undefined ? {} : { customer: processorCustomerId };
-      const fetch = fetchList({ status: 'open', ...ofCustomer });
+      const fetch = fetchFrom(stripe.checkout.sessions, { status: 'open', ...ofCustomer });
       return mapPages(context, 'checkouts.list', fetch, mapListedCheckout, place);
     },
   };

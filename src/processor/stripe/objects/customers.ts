@@ -5,7 +5,7 @@ import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, CustomerCalls, CustomerValues } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, nullIfMissing } from '../wire/attempt.ts';
-import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
+import { createdSince, fetchFrom, mapPages } from '../wire/listing.ts';
 import { markMetadata, searchMarked, withRequest } from '../wire/request-marks.ts';
 import { sinceCreation } from '../wire/response-as-of.ts';
 import { changedMetadata, externalIdKey } from '../wire/wire-metadata.ts';
@@ -60,7 +60,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
         context,
         {
           listing: 'customers.list',
-          list: (filter) => (page, options) => stripe.customers.list({ ...filter, ...page }, options),
+          list: (filter) => fetchFrom(stripe.customers, filter),
           searching: 'customers.search',
           search: (params, options) => stripe.customers.search(params, options),
         },
@@ -70,8 +70,10 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
       return found === null || customer === 'deleted' ? null : withRequest(found, customer);
     },
 
-    list: ({ since, ...place } = {}) =>
-      mapPages(context, 'customers.list', fetchSince(context, since), mapCustomer, place),
+    list: ({ since, ...place } = {}) => {
+      const fetch = fetchFrom(stripe.customers, since === undefined ? {} : createdSince(since));
+      return mapPages(context, 'customers.list', fetch, mapCustomer, place);
+    },
   };
 }
 
@@ -106,11 +108,6 @@ function updateCustomer(
     take: (response, asOf) => done(mapUpdated(response, { email, name, phone }, asOf), response),
     refused: missing,
   });
-}
-
-/** All customers, or those created at or after `since`. */
-function fetchSince({ stripe }: AdapterContext, since: Date | undefined): Fetch {
-  return (page, options) => stripe.customers.list({ ...(since && createdSince(since)), ...page }, options);
 }
 
 /** If the response does not show a value that was sent, the sent value is used. */

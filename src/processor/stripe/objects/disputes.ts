@@ -1,19 +1,14 @@
-import type { Stripe } from 'stripe';
 import type { DisputeFacts, UnlinkedDisputeFacts } from '../../../model/dispute.ts';
 import type { Pages } from '../../port/pages.ts';
 import type { DisputeCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { nullIfMissing } from '../wire/attempt.ts';
-import { type Fetch, mapAll, mapPages } from '../wire/listing.ts';
+import { fetchFrom, mapAll, mapPages } from '../wire/listing.ts';
 import { withKnownLinks } from '../wire/wire-object.ts';
 import { isLinked, mapDispute } from './map-dispute.ts';
 
 export function createDisputeCalls(context: AdapterContext): DisputeCalls {
   const { stripe, call } = context;
-  const fetchList =
-    (filter: Stripe.DisputeListParams): Fetch =>
-    (page, options) =>
-      stripe.disputes.list({ ...filter, ...page }, options);
   return {
     read: (processorDisputeId) =>
       call.read('disputes.read', {
@@ -27,14 +22,15 @@ export function createDisputeCalls(context: AdapterContext): DisputeCalls {
 
     listOfPayment: async (payment_intent) => {
       // The listing is for one payment, so all of its disputes belong to that payment.
-      const disputes = await mapAll(context, 'disputes.list', fetchList({ payment_intent }), (value, asOf) =>
+      const fetch = fetchFrom(stripe.disputes, { payment_intent });
+      const disputes = await mapAll(context, 'disputes.list', fetch, (value, asOf) =>
         mapDispute(withKnownLinks(value, { payment_intent }), asOf),
       );
       return disputes.filter(isLinked);
     },
 
     list: (place) => {
-      const fetch = fetchList({ expand: ['data.payment_intent'] });
+      const fetch = fetchFrom(stripe.disputes, { expand: ['data.payment_intent'] });
       return withoutUnlinked(mapPages(context, 'disputes.list', fetch, mapDispute, place));
     },
   };

@@ -3,7 +3,7 @@ import type { ListingStart, Pages } from '../../port/pages.ts';
 import type { InvoiceCalls, PaymentOfInvoice } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { nullIfMissing } from '../wire/attempt.ts';
-import { mapPages } from '../wire/listing.ts';
+import { fetchFrom, mapPages } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { listLines, readLines } from './invoice-lines.ts';
 import { createInvoicePaymentCalls } from './invoice-payment.ts';
@@ -53,13 +53,7 @@ export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
         ...(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
         ...(processorSubscriptionId === undefined ? {} : { subscription: processorSubscriptionId }),
       };
-      return mapPages(
-        context,
-        'invoices.list',
-        (page, options) => stripe.invoices.list({ ...filter, ...page }, options),
-        mapInvoice,
-        place,
-      );
+      return mapPages(context, 'invoices.list', fetchFrom(stripe.invoices, filter), mapInvoice, place);
     },
 
     listPayments: (place) => listPayments(context, place),
@@ -78,7 +72,7 @@ async function* listPayments(
   const pages = mapPages(
     context,
     'invoice_payments.list',
-    (page, options) => context.stripe.invoicePayments.list({ expand: withPayment, ...page }, options),
+    fetchFrom(context.stripe.invoicePayments, { expand: withPayment }),
     mapPaymentOfInvoice,
     place,
   );

@@ -4,7 +4,7 @@ import { setScheduledMethod } from '../changes/planned-changes.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, isMissing, missingOrWrongState, nullIfMissing } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
-import { createdSince, type Fetch, fetchAll, mapAll } from '../wire/listing.ts';
+import { createdSince, fetchAll, fetchFrom, mapAll } from '../wire/listing.ts';
 import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
 import { WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { defaultOf, mapPaymentMethod, mapSetup, mapUse } from './map-payment-method.ts';
@@ -38,9 +38,8 @@ function createSetups(context: AdapterContext): Pick<PaymentMethodCalls, 'setUp'
         },
       }),
 
-    findSetup: async ({ mark, since, processorCustomerId }) => {
-      const filter = { customer: processorCustomerId, ...createdSince(since) };
-      const fetch: Fetch = (page, options) => stripe.setupIntents.list({ ...filter, ...page }, options);
+    findSetup: async ({ mark, since, processorCustomerId: customer }) => {
+      const fetch = fetchFrom(stripe.setupIntents, { customer, ...createdSince(since) });
       const found = await findMarked(context, 'setup_intents.list', fetch, mark);
       return found && withRequest(found, mapSetup(found.value));
     },
@@ -52,12 +51,11 @@ type Reads = Pick<PaymentMethodCalls, 'list' | 'read' | 'readDefault' | 'listUse
 function createReads(context: AdapterContext): Reads {
   const { stripe, call } = context;
   return {
-    list: async (processorCustomerId) => {
-      const filter = { customer: processorCustomerId };
-      const fetch: Fetch = (page, options) => stripe.paymentMethods.list({ ...filter, ...page }, options);
+    list: async (customer) => {
+      const fetch = fetchFrom(stripe.paymentMethods, { customer });
       // The listing is for one customer, so all of its payment methods belong to that customer.
       const methods = await mapAll(context, 'payment_methods.list', fetch, (value, asOf) =>
-        mapPaymentMethod(withKnownLinks(value, filter), asOf),
+        mapPaymentMethod(withKnownLinks(value, { customer }), asOf),
       );
       // Payment methods of the same second keep the processor's order, which is also newest first.
       return methods.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
@@ -81,10 +79,8 @@ function createReads(context: AdapterContext): Reads {
       }),
 
     listUses: (customer) => {
-      const expand = ['data.schedule'];
       // Without a status filter, the processor leaves out canceled subscriptions.
-      const fetch: Fetch = (page, options) =>
-        stripe.subscriptions.list({ customer, status: 'all', expand, ...page }, options);
+      const fetch = fetchFrom(stripe.subscriptions, { customer, status: 'all', expand: ['data.schedule'] });
       // A subscription that cannot be read fails the listing. If it were left out, its payment method would look
       // unused.
       return fetchAll(context, 'subscriptions.list', fetch, mapUse);

@@ -5,7 +5,7 @@ import type { NewPayment, PaymentCalls, PaymentWithSecret } from '../../port/pro
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, missingOrWrongState, nullIfMissing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
-import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
+import { createdSince, fetchFrom, mapPages } from '../wire/listing.ts';
 import type { Refusal } from '../wire/refusal.ts';
 import {
   captureKeys,
@@ -28,10 +28,6 @@ const withRefunds = { expand: ['latest_charge.refunds'] };
 
 export function createPaymentCalls(context: AdapterContext): PaymentCalls {
   const { stripe, call } = context;
-  const fetchList =
-    (filter: Stripe.PaymentIntentListParams): Fetch =>
-    (page, options) =>
-      stripe.paymentIntents.list({ ...filter, ...page }, options);
   const read = createRead(context);
   return {
     create: createCreate(context, read),
@@ -69,7 +65,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
       }),
 
     find: async ({ mark, since, processorCustomerId: customer }) => {
-      const fetch = fetchList({ customer, ...createdSince(since) });
+      const fetch = fetchFrom(stripe.paymentIntents, { customer, ...createdSince(since) });
       const found = await findMarked(context, 'payments.list', fetch, mark);
       return found && withRequest(found, await read(found.id, { localId: found.localId, customer }));
     },
@@ -78,7 +74,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
       mapPages(
         context,
         'payments.list',
-        fetchList({
+        fetchFrom(stripe.paymentIntents, {
           expand: ['data.latest_charge'],
           ...(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
         }),

@@ -1,11 +1,10 @@
-import type { Stripe } from 'stripe';
 import type { ChangedPlanFacts, PriceFacts, ProductFacts } from '../../../model/plan.ts';
 import { noFeatures } from '../../../model/plan-features.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, PlanCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, nullIfMissing } from '../wire/attempt.ts';
-import { type Fetch, mapPages } from '../wire/listing.ts';
+import { fetchFrom, mapPages } from '../wire/listing.ts';
 import { creationMetadata, searchMarked, withRequest } from '../wire/request-marks.ts';
 import { sinceCreation } from '../wire/response-as-of.ts';
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
@@ -23,11 +22,6 @@ const expand = ['product'];
 
 export function createPlanCalls(context: AdapterContext): PlanCalls {
   const { stripe, call } = context;
-  const fetchList =
-    (filter: Stripe.PriceListParams): Fetch =>
-    (page, options) =>
-      stripe.prices.list({ ...filter, ...page }, options);
-
   const read: PlanCalls['read'] = (processorPriceId) =>
     call.read('plans.read', {
       send: (options) => stripe.prices.retrieve(processorPriceId, { expand }, options),
@@ -73,7 +67,7 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
         context,
         {
           listing: 'plans.list',
-          list: fetchList,
+          list: (filter) => fetchFrom(stripe.prices, filter),
           searching: 'plans.search',
           search: (params, options) => stripe.prices.search(params, options),
         },
@@ -84,7 +78,7 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
 
     list: ({ processorProductId, ...place } = {}) => {
       const filter = processorProductId === undefined ? {} : { product: processorProductId };
-      const fetch = fetchList({ ...filter, expand: ['data.product'] });
+      const fetch = fetchFrom(stripe.prices, { ...filter, expand: ['data.product'] });
       return mapPages(context, 'plans.list', fetch, mapPlan, place);
     },
   };

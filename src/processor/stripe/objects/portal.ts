@@ -6,7 +6,7 @@ import type {
   PortalFlow,
 } from '../../port/portal-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { fetchAll } from '../wire/listing.ts';
+import { fetchAll, fetchFrom } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 /** The mark of Till's own configuration. Its value must change with `features`. */
@@ -37,12 +37,8 @@ export function createPortalCalls(context: AdapterContext): PortalCalls {
       }),
 
     listConfigurations: async () => {
-      const own = await fetchAll(
-        context,
-        'portal_configurations.list',
-        (page, options) => stripe.billingPortal.configurations.list(page, options),
-        mapOwn,
-      );
+      const fetch = fetchFrom(stripe.billingPortal.configurations, {});
+      const own = await fetchAll(context, 'portal_configurations.list', fetch, mapOwn);
       // The processor lists the newest first.
       return own.flat().toReversed();
     },

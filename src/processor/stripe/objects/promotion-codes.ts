@@ -1,7 +1,7 @@
 import type { Stripe } from 'stripe';
 import type { PromotionCodeCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { findFirst } from '../wire/listing.ts';
+import { fetchFrom, findFirst } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 export function createPromotionCodeCalls(context: AdapterContext): PromotionCodeCalls {
@@ -10,7 +10,7 @@ export function createPromotionCodeCalls(context: AdapterContext): PromotionCode
     findFirst(
       context,
       'promotion_codes.list',
-      (page, options) => context.stripe.promotionCodes.list({ ...filter, active: true, ...page }, options),
+      fetchFrom(context.stripe.promotionCodes, { ...filter, active: true }),
       (value) => {
         const code = WireObject.parse(value, 'promotion_code').expectKind('promotion_code');
         return code.referenceOrNull('customer') === customer ? code.id() : null;

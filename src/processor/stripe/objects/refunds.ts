@@ -1,10 +1,9 @@
-import type { Stripe } from 'stripe';
 import type { AsOf } from '../../../model/facts.ts';
 import type { RefundFacts } from '../../../model/refund.ts';
 import type { RefundCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, nullIfMissing, refused } from '../wire/attempt.ts';
-import { createdSince, type Fetch, findFirst, mapAll, mapPages } from '../wire/listing.ts';
+import { createdSince, fetchFrom, findFirst, mapAll, mapPages } from '../wire/listing.ts';
 import type { ProcessorOperation } from '../wire/operations.ts';
 import type { Refusal } from '../wire/refusal.ts';
 import { creationMetadata, readMark, withRequest } from '../wire/request-marks.ts';
@@ -15,10 +14,6 @@ import { mapRefundResponse } from './map-refund.ts';
 export function createRefundCalls(context: AdapterContext): RefundCalls {
   const { stripe, call } = context;
   const map = createMapping(context);
-  const fetchList =
-    (filter: Stripe.RefundListParams): Fetch =>
-    (page, options) =>
-      stripe.refunds.list({ ...filter, ...page }, options);
   const mapListed = (value: unknown, asOf: AsOf) => map('refunds.list', value, asOf);
   // The listing is for one payment, so all of its refunds belong to that payment.
   const mapOfPayment = (value: unknown, payment_intent: string, asOf: AsOf): RefundFacts =>
@@ -55,7 +50,7 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
       }),
 
     find: ({ mark, since, processorPaymentIntentId: payment_intent }) => {
-      const fetch = fetchList({ payment_intent, ...createdSince(since) });
+      const fetch = fetchFrom(stripe.refunds, { payment_intent, ...createdSince(since) });
       return findFirst(context, 'refunds.list', fetch, (value, asOf) => {
         const found = readMark(value, mark);
         return found && withRequest(found, mapOfPayment(value, payment_intent, asOf));
@@ -63,12 +58,12 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
     },
 
     listOfPayment: (payment_intent) =>
-      mapAll(context, 'refunds.list', fetchList({ payment_intent }), (value, asOf) =>
+      mapAll(context, 'refunds.list', fetchFrom(stripe.refunds, { payment_intent }), (value, asOf) =>
         mapOfPayment(value, payment_intent, asOf),
       ),
 
     list: (place) => {
-      const fetch = fetchList({ expand: ['data.payment_intent'] });
+      const fetch = fetchFrom(stripe.refunds, { expand: ['data.payment_intent'] });
       return mapPages(context, 'refunds.list', fetch, mapListed, place);
     },
   };

@@ -11,7 +11,7 @@ import type {
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, missingOrWrongState } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
-import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
+import { createdSince, fetchFrom, mapPages } from '../wire/listing.ts';
 import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
 import { sinceCreation } from '../wire/response-as-of.ts';
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
@@ -25,12 +25,6 @@ const expand = ['latest_invoice.confirmation_secret', 'pending_setup_intent', ..
 
 export function createSubscriptionCalls(context: AdapterContext): SubscriptionCalls {
   const { stripe, call } = context;
-  // Without a status filter, the processor leaves out canceled subscriptions.
-  const fetchOpen = (filter: Stripe.SubscriptionListParams): Fetch => {
-    return (page, options) => stripe.subscriptions.list({ ...filter, ...page }, options);
-  };
-  const fetchList = (filter: Stripe.SubscriptionListParams) => fetchOpen({ status: 'all', ...filter });
-
   const read = (processorSubscriptionId: string, known: KnownLinks) =>
     readSubscription(context, processorSubscriptionId, {
       expand,
@@ -59,14 +53,18 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
     ...createChanges(context),
 
     find: async ({ mark, since, processorCustomerId: customer }) => {
-      const fetch = fetchList({ customer, ...createdSince(since) });
+      const fetch = fetchFrom(stripe.subscriptions, { status: 'all', customer, ...createdSince(since) });
       const found = await findMarked(context, 'subscriptions.list', fetch, mark);
       return found && withRequest(found, await read(found.id, { localId: found.localId, customer }));
     },
 
     list: ({ processorCustomerId, isOpen = false, ...place }) => {
-      const filter = { expand: termExpansionsInList, ...ofCustomer(processorCustomerId) };
-      const fetch = isOpen ? fetchOpen(filter) : fetchList(filter);
+      const fetch = fetchFrom(stripe.subscriptions, {
+        // Without a status filter, the processor leaves out canceled subscriptions.
+        ...(isOpen ? {} : { status: 'all' }),
+        expand: termExpansionsInList,
+        ...(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
+      });
       return mapPages(context, 'subscriptions.list', fetch, mapSubscription, place);
     },
   };
@@ -110,10 +108,6 @@ function firstPaymentParams(paymentMethodId: string | undefined): Partial<Stripe
   return paymentMethodId === undefined
     ? { payment_behavior: 'default_incomplete' }
     : { payment_behavior: 'allow_incomplete', default_payment_method: paymentMethodId };
-}
-
-function ofCustomer(customer: string | undefined): Stripe.SubscriptionListParams {
-  return customer === undefined ? {} : { customer };
 }
 
 /** Changes metadata, which is possible in every state, or settings. The end cannot change while there is a schedule. */

@@ -3,7 +3,7 @@ import { Failure } from '../../../errors.ts';
 import type { WebhookEndpoint, WebhookEndpointCalls } from '../../port/webhook-endpoint-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing } from '../wire/attempt.ts';
-import { fetchAll } from '../wire/listing.ts';
+import { fetchAll, fetchFrom } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 const setupKeyName = 'till_setup_key';
@@ -21,12 +21,8 @@ export function createWebhookEndpointCalls(context: AdapterContext): WebhookEndp
     apiVersion: Stripe.API_VERSION,
 
     list: async () => {
-      const own = await fetchAll(
-        context,
-        'webhook_endpoints.list',
-        (page, options) => stripe.webhookEndpoints.list(page, options),
-        mapOwn,
-      );
+      const fetch = fetchFrom(stripe.webhookEndpoints, {});
+      const own = await fetchAll(context, 'webhook_endpoints.list', fetch, mapOwn);
       return own.flat();
     },
 

@@ -22,7 +22,7 @@ const lookUpPagesMax = 100;
 /** The allowed clock skew. It is generous, because listing too much costs only a page. */
 const clockSkewMsMax = 300_000;
 
-export interface PageParams {
+interface PageParams {
   readonly limit: number;
   readonly starting_after?: string;
 }
@@ -31,6 +31,15 @@ export interface PageParams {
 type MapItem<T> = (value: unknown, asOf: AsOf) => T;
 
 export type Fetch = (page: PageParams, options: Stripe.RequestOptions) => Promise<unknown>;
+
+interface Listed<Filter> {
+  list(params?: Filter, options?: Stripe.RequestOptions): Promise<unknown>;
+}
+
+/** Fetches the pages of a list that has this filter. */
+export function fetchFrom<Filter extends object>(resource: Listed<Filter>, filter: NoInfer<Filter>): Fetch {
+  return (page, options) => resource.list({ ...filter, ...page }, options);
+}
 
 /**
  * The pages of a listing, each with the id after which the next one starts. Callers rely on a complete listing, so it
