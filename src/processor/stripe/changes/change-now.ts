@@ -38,31 +38,26 @@ export async function changeNow(context: AdapterContext, order: Order): Promise<
  */
 export async function settleWaitingChange(
   context: AdapterContext,
-  { subscription: { processorSubscriptionId }, changeInvoiceId }: ChangeableSubscription,
+  found: ChangeableSubscription,
   idempotencyKey: string,
 ): Promise<ChangeResult> {
-  const charge = changeInvoiceId === null ? null : await readCharge(context, changeInvoiceId);
-  const isDropped =
-    changeInvoiceId !== null &&
-    charge !== null &&
-    charge.declined !== null &&
-    (await isVoided(context, changeInvoiceId, charge, `${idempotencyKey}-void`));
-  const { subscription: facts } = await readChangeable(context, processorSubscriptionId);
-  return isDropped
-    ? { facts, clientSecret: null, declined: charge.declined }
-    : { facts, clientSecret: charge?.clientSecret ?? null, declined: null };
+  const settled = await settleCharge(context, found, idempotencyKey);
+  const { subscription } = await readChangeable(context, found.subscription.processorSubscriptionId);
+  return { facts: subscription, ...settled };
 }
 
 /** Voids the invoice of a declined change, because paying it later would apply the change. */
-export async function dropDeclinedChange(
+export async function settleCharge(
   context: AdapterContext,
-  processorSubscriptionId: string,
+  { changeInvoiceId: invoiceId }: ChangeableSubscription,
   idempotencyKey: string,
-): Promise<void> {
-  const { changeInvoiceId: invoiceId } = await readChangeable(context, processorSubscriptionId);
+): Promise<Omit<ChangeResult, 'facts'>> {
   const charge = invoiceId === null ? null : await readCharge(context, invoiceId);
-  if (invoiceId !== null && charge !== null && charge.declined !== null && isVoidable(charge))
-    await voidChangeInvoice(context, invoiceId, idempotencyKey);
+  if (invoiceId === null || charge === null) return { clientSecret: null, declined: null };
+  const { declined, clientSecret } = charge;
+  const isDropped =
+    declined !== null && (await isVoided(context, invoiceId, charge, `${idempotencyKey}-void`));
+  return isDropped ? { clientSecret: null, declined } : { clientSecret, declined: null };
 }
 
 /**
@@ -151,14 +146,11 @@ function isApplied({ items: changes }: Order, { items, subscription }: Changeabl
 async function isVoided(
   context: AdapterContext,
   invoiceId: string,
-  charge: InvoiceCharge,
+  { status }: InvoiceCharge,
   idempotencyKey: string,
 ): Promise<boolean> {
-  if (isVoidable(charge)) return (await voidChangeInvoice(context, invoiceId, idempotencyKey)) === 'void';
+  if (status === 'open' || status === 'uncollectible')
+    return (await voidChangeInvoice(context, invoiceId, idempotencyKey)) === 'void';
   await restoreWaitingItems(context, invoiceId);
   return true;
-}
-
-function isVoidable({ status }: InvoiceCharge): boolean {
-  return status === 'open' || status === 'uncollectible';
 }

@@ -1,6 +1,6 @@
 import type { SubscriptionChangeCalls } from '../../port/subscription-changes.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { changeNow, dropDeclinedChange, settleWaitingChange } from './change-now.ts';
+import { changeNow, settleCharge, settleWaitingChange } from './change-now.ts';
 import { changeSettings } from './change-settings.ts';
 import { readChangeable } from './changeable-subscription.ts';
 import { dropPendingChange } from './drop-pending-change.ts';
@@ -22,7 +22,7 @@ export function createSubscriptionChangeCalls(context: AdapterContext): Subscrip
         : found,
     // The process may have died between the declined charge and the end of the pending update, or after that.
     settleAbandonedChange: async ({ processorSubscriptionId, idempotencyKey }) => {
-      await dropDeclinedChange(context, processorSubscriptionId, idempotencyKey);
+      await settleCharge(context, await readChangeable(context, processorSubscriptionId), idempotencyKey);
       await restoreOfVoidedChanges(context, processorSubscriptionId);
       return readChangeable(context, processorSubscriptionId);
     },
