@@ -233,13 +233,10 @@ export interface DisputeCalls {
   list(place?: ListingStart): Pages<DisputeFacts>;
 }
 
-/** The client secret of the first invoice. Null if a trial or a free plan leaves nothing to confirm. */
-export interface SubscriptionWithSecret {
+export interface SubscriptionWithSecrets {
   readonly subscription: SubscriptionFacts;
+  /** The client secret of the first invoice. Null if a trial or a free plan leaves nothing to confirm. */
   readonly clientSecret: string | null;
-}
-
-export interface SubscriptionWithSecrets extends SubscriptionWithSecret {
   /** The client secret with which the customer saves a payment method. Null unless a trial runs without one. */
   readonly setupClientSecret: string | null;
 }

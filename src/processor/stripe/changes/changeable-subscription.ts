@@ -7,7 +7,7 @@ import { quantityOf, termExpansions } from '../objects/map-subscription-terms.ts
 import { readSubscription } from '../objects/read-subscription.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
-import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { ifReadable, noLinks, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 
 export async function readChangeable(
   context: AdapterContext,
@@ -23,7 +23,7 @@ export async function readChangeable(
 
 export function mapChangeable(value: unknown, asOf: AsOf): ChangeableSubscription {
   const subscription = WireObject.parse(value, 'subscription');
-  const facts = mapSubscription(withKnownLinks(value, { localId: null, customer: null }), asOf);
+  const facts = mapSubscription(withKnownLinks(value, noLinks), asOf);
   const { status, cancelAt, cancelAtPeriodEnd } = facts;
   const isPaused = subscription.text('status') === 'paused';
   const items = itemsOf(subscription, facts.items);

@@ -1,6 +1,6 @@
 import { addOnKey, addOnMark } from '../objects/plan-metadata.ts';
 import { checkoutIdKey, mainMarkKey } from '../wire/wire-metadata.ts';
-import { localIdKey } from '../wire/wire-object.ts';
+import { isRecord, localIdKey } from '../wire/wire-object.ts';
 import { eventReaders } from './event-types.ts';
 import { isPersonalName } from './personal-name.ts';
 import { redactText, secretName } from './redact-secrets.ts';
@@ -318,7 +318,5 @@ function withObject(event: unknown, fields: Readonly<Record<string, unknown>>): 
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {
-  const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value);
-  // Every JSON object is a record of names and values.
-  return isRecord ? (value as Readonly<Record<string, unknown>>) : {};
+  return isRecord(value) ? value : {};
 }

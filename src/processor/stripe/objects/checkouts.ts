@@ -14,7 +14,7 @@ import { createdSince, fetchFrom, mapPages } from '../wire/listing.ts';
 import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
 import { sinceCreation } from '../wire/response-as-of.ts';
 import { checkoutMetadata, resultMetadata } from '../wire/wire-metadata.ts';
-import { type KnownLinks, withKnownLinks } from '../wire/wire-object.ts';
+import { type KnownLinks, noLinks, withKnownLinks } from '../wire/wire-object.ts';
 import { checkoutUrlOf, mapCheckout, mapListedCheckout } from './map-checkout.ts';
 
 /** The items, and the results, which show when the checkout was completed and which card was saved. */
@@ -146,9 +146,6 @@ function pageParams(page: CheckoutPage): Params {
       : {}),
   };
 }
-
-/** A checkout that is read already has a row, with its links. */
-const noLinks: KnownLinks = { localId: null, customer: null };
 
 function withUrl(response: unknown, known: KnownLinks, asOf: AsOf): CheckoutWithUrl {
   return { checkout: mapCheckout(withKnownLinks(response, known), asOf), url: checkoutUrlOf(response) };

@@ -1,3 +1,4 @@
+import { invoiceStatuses } from '../../../model/invoice.ts';
 import type { Declined } from '../../port/invoice-payment.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { nullIfMissing } from '../wire/attempt.ts';
@@ -15,8 +16,6 @@ export interface InvoiceCharge {
   /** Null once nothing is left to confirm. */
   readonly clientSecret: string | null;
 }
-
-const invoiceStatuses = ['draft', 'open', 'paid', 'uncollectible', 'void'] as const;
 
 export function readCharge(
   { stripe, call }: AdapterContext,

@@ -1,4 +1,4 @@
-import type { CheckoutFacts, CheckoutNotice } from '../../../model/checkout.ts';
+import { type CheckoutFacts, type CheckoutNotice, checkoutModes } from '../../../model/checkout.ts';
 import type { AsOf } from '../../../model/facts.ts';
 import { noMetadata } from '../../../model/metadata.ts';
 import { checkoutTermsOf, metadataOf, trialDaysOf } from '../wire/wire-metadata.ts';
@@ -8,12 +8,10 @@ const statuses = { open: 'open', complete: 'completed', expired: 'expired' } as 
 
 const paymentStatuses = { unpaid: 'unpaid', paid: 'paid', no_payment_required: 'notRequired' } as const;
 
-const modes = ['subscription', 'payment', 'setup'] as const;
-
 /** A session with the expansions of `expand` in checkouts.ts. */
 export function mapCheckout(value: unknown, asOf: AsOf): CheckoutFacts {
   const session = parse(value);
-  const mode = session.oneOf('mode', modes);
+  const mode = session.oneOf('mode', checkoutModes);
   const status = session.translate('status', statuses);
   const setup = session.optional('object', 'setup_intent');
   return {

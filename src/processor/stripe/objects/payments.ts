@@ -17,7 +17,7 @@ import {
 } from '../wire/request-marks.ts';
 import { sinceCreation } from '../wire/response-as-of.ts';
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
-import { type KnownLinks, withKnownLinks } from '../wire/wire-object.ts';
+import { type KnownLinks, noLinks, withKnownLinks } from '../wire/wire-object.ts';
 import { clientSecretOfPayment, mapPaymentResponse } from './map-payment.ts';
 
 /** The latest charge shows how the payment was paid, and how long it can be captured. */
@@ -214,9 +214,6 @@ function lostPayment(): Failure {
     { effect: 'unknown' },
   );
 }
-
-/** A payment that is read or canceled already has a row, with its links. */
-const noLinks: KnownLinks = { localId: null, customer: null };
 
 function withSecret(response: unknown, known: KnownLinks, asOf: AsOf): PaymentWithSecret {
   return {

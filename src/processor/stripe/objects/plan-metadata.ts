@@ -7,7 +7,7 @@ import {
 import { featuresMax, isFeature, isGroupName, type PlanFeatures } from '../../../model/plan-features.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
-import type { WireObject } from '../wire/wire-object.ts';
+import { isRecord, type WireObject } from '../wire/wire-object.ts';
 
 /** The metadata keys under which a product carries the plan's group and features: see decision 0022. */
 const groupKey = 'till_group';
@@ -93,8 +93,7 @@ function entriesOf(text: unknown): readonly [string, unknown][] {
   if (typeof text !== 'string') return [];
   try {
     const features: unknown = JSON.parse(redactText(text));
-    const isRecord = typeof features === 'object' && features !== null && !Array.isArray(features);
-    return isRecord ? Object.entries(features) : [];
+    return isRecord(features) ? Object.entries(features) : [];
   } catch (error) {
     if (error instanceof SyntaxError) return [];
     throw error;

@@ -1,10 +1,9 @@
 import type { AsOf } from '../../../model/facts.ts';
 import type { SubscriptionInvoice, SubscriptionToPay } from '../../port/invoice-payment.ts';
-import type { SubscriptionCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { nullIfMissing } from '../wire/attempt.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
-import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { ifReadable, noLinks, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { mapInvoice } from './map-invoice.ts';
 import { defaultOfSubscription } from './map-payment-method.ts';
 import { mapSubscription } from './map-subscription.ts';
@@ -19,26 +18,21 @@ const invoicesMax = 100;
  * If one is paid between the reads, the status already includes that payment, and no older invoice is paid in its
  * place.
  */
-export function createSubscriptionToPayRead(context: AdapterContext): Pick<SubscriptionCalls, 'readToPay'> {
+export async function readToPay(context: AdapterContext, id: string): Promise<SubscriptionToPay | null> {
   const { stripe, call } = context;
-  return {
-    readToPay: async (processorSubscriptionId) => {
-      const invoices = await call.read('invoices.list', {
-        send: (options) =>
-          stripe.invoices.list({ subscription: processorSubscriptionId, limit: invoicesMax }, options),
-        take: (response, asOf) =>
-          WireObject.parse(response, 'list')
-            .array('data')
-            .map((value) => mapSubscriptionInvoice(value, asOf)),
-        refused: nullIfMissing,
-      });
-      if (invoices === null) return null;
-      return readSubscription(context, processorSubscriptionId, {
-        expand: ['pending_setup_intent', ...termExpansions],
-        map: (response, asOf) => ({ ...mapToPay(response, asOf), invoices }),
-      });
-    },
-  };
+  const invoices = await call.read('invoices.list', {
+    send: (options) => stripe.invoices.list({ subscription: id, limit: invoicesMax }, options),
+    take: (response, asOf) =>
+      WireObject.parse(response, 'list')
+        .array('data')
+        .map((value) => mapSubscriptionInvoice(value, asOf)),
+    refused: nullIfMissing,
+  });
+  if (invoices === null) return null;
+  return readSubscription(context, id, {
+    expand: ['pending_setup_intent', ...termExpansions],
+    map: (response, asOf) => ({ ...mapToPay(response, asOf), invoices }),
+  });
 }
 
 export function mapToPay(value: unknown, asOf: AsOf): Omit<SubscriptionToPay, 'invoices'> {
@@ -46,8 +40,7 @@ export function mapToPay(value: unknown, asOf: AsOf): Omit<SubscriptionToPay, 'i
   const isChanging = subscription.optional('object', 'pending_update') !== null;
   const setupIntent = subscription.optional('object', 'pending_setup_intent');
   return {
-    // The subscription already has a row, with its links.
-    subscription: mapSubscription(withKnownLinks(value, { localId: null, customer: null }), asOf),
+    subscription: mapSubscription(withKnownLinks(value, noLinks), asOf),
     isPaused: subscription.text('status') === 'paused',
     paymentMethodId: defaultOfSubscription(subscription),
     // The processor bills a change that waits for its payment with the latest invoice.

@@ -2,12 +2,7 @@ import type { Stripe } from 'stripe';
 import type { AsOf } from '../../../model/facts.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../../../model/subscription.ts';
 import type { Attempt } from '../../port/attempt.ts';
-import type {
-  NewSubscription,
-  SubscriptionCalls,
-  SubscriptionWithSecret,
-  SubscriptionWithSecrets,
-} from '../../port/processor.ts';
+import type { NewSubscription, SubscriptionCalls, SubscriptionWithSecrets } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, missingOrWrongState } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
@@ -15,11 +10,11 @@ import { createdSince, fetchFrom, mapPages } from '../wire/listing.ts';
 import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
 import { sinceCreation } from '../wire/response-as-of.ts';
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
-import { type KnownLinks, withKnownLinks } from '../wire/wire-object.ts';
+import { type KnownLinks, noLinks, withKnownLinks } from '../wire/wire-object.ts';
 import { clientSecretOfSubscription, mapSubscription, setupSecretOf } from './map-subscription.ts';
 import { termExpansions, termExpansionsInList } from './map-subscription-terms.ts';
 import { readSubscription } from './read-subscription.ts';
-import { createSubscriptionToPayRead } from './subscription-to-pay.ts';
+import { readToPay } from './subscription-to-pay.ts';
 
 const expand = ['latest_invoice.confirmation_secret', 'pending_setup_intent', ...termExpansions];
 
@@ -41,14 +36,16 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
           const known = { localId: id, customer: processorCustomerId };
           const sent = withSentMetadata(response, metadata);
           const created = withSecrets(sent, known, sinceCreation(response, asOf));
-          if (created.subscription.status === 'incomplete') warnIfNoSecret(context, created);
+          const { status, processorSubscriptionId } = created.subscription;
+          if (status === 'incomplete' && created.clientSecret === null)
+            warnOfMissingSecret(context.logger, 'subscriptions.create', processorSubscriptionId);
           return created;
         },
       }),
 
     read: (processorSubscriptionId) => read(processorSubscriptionId, noLinks),
 
-    ...createSubscriptionToPayRead(context),
+    readToPay: (processorSubscriptionId) => readToPay(context, processorSubscriptionId),
 
     ...createChanges(context),
 
@@ -192,17 +189,6 @@ function settingParams({
     ...(paymentMethodId === undefined ? {} : { default_payment_method: paymentMethodId }),
   };
 }
-
-function warnIfNoSecret(
-  { logger }: AdapterContext,
-  { subscription, clientSecret }: SubscriptionWithSecret,
-): void {
-  if (clientSecret === null)
-    warnOfMissingSecret(logger, 'subscriptions.create', subscription.processorSubscriptionId);
-}
-
-/** A subscription that is read or canceled already has a row, with its links. */
-const noLinks: KnownLinks = { localId: null, customer: null };
 
 function withSecrets(response: unknown, known: KnownLinks, asOf: AsOf): SubscriptionWithSecrets {
   return {

@@ -103,32 +103,20 @@ function exchange(request: http.ClientRequest, timeoutMs: number): Promise<Excha
 
 /** A response is a JSON object. It has an `error` if, and only if, its status is an error. */
 function parseBody(text: string, status: number): object {
+  const invalid = (detail: string) => new HttpClientError('invalidResponse', detail, { status });
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch {
-    throw new HttpClientError('invalidResponse', `the response (status ${status}) is not JSON`, { status });
+    throw invalid(`the response (status ${status}) is not JSON`);
   }
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    throw new HttpClientError('invalidResponse', `the response (status ${status}) is not a JSON object`, {
-      status,
-    });
-  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw invalid(`the response (status ${status}) is not a JSON object`);
   const error = ('error' in body ? body.error : null) ?? null;
-  if (status < 300 !== (error === null)) {
-    throw new HttpClientError(
-      'invalidResponse',
-      `the body of the response contradicts its status ${status}`,
-      {
-        status,
-      },
-    );
-  }
-  if (error !== null && typeof error !== 'object') {
-    throw new HttpClientError('invalidResponse', `the response (status ${status}) has no readable error`, {
-      status,
-    });
-  }
+  if (status < 300 !== (error === null))
+    throw invalid(`the body of the response contradicts its status ${status}`);
+  if (error !== null && typeof error !== 'object')
+    throw invalid(`the response (status ${status}) has no readable error`);
   return body;
 }
 

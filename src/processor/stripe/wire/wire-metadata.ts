@@ -1,7 +1,7 @@
 import { isExternalId } from '../../../model/customer.ts';
 import { type Metadata, type MetadataChange, ownKeyPrefix } from '../../../model/metadata.ts';
 import { redactText } from '../events/redact-secrets.ts';
-import { localIdKey, uuid, type WireObject } from './wire-object.ts';
+import { isRecord, localIdKey, uuid, type WireObject } from './wire-object.ts';
 
 /** The metadata key under which a customer carries the application's own id. */
 export const externalIdKey = 'till_external_id';
@@ -103,11 +103,6 @@ export function changedMetadata(change: MetadataChange = {}): { metadata?: Recor
 export function fieldsOf(object: WireObject): Readonly<Record<string, unknown>> | null {
   const metadata = object.has('metadata') ? object.raw('metadata') : null;
   return isRecord(metadata) ? metadata : null;
-}
-
-/** Every JSON object is a record of names and values. */
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** PostgreSQL can store neither NUL nor a lone surrogate. An empty text has no value at the processor. */

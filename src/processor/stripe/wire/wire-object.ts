@@ -313,6 +313,9 @@ export interface KnownLinks {
   readonly product?: string | null;
 }
 
+/** For an object that already has a row, with its links. */
+export const noLinks: KnownLinks = { localId: null, customer: null };
+
 /**
  * The response to a request about one object, with the request's own links to Till's rows. A response that omits a link
  * must not fail a call that has taken effect. In events and listings only the links show which customer an object
@@ -331,7 +334,8 @@ export function withKnownLinks(response: unknown, { localId, ...references }: Kn
   return { ...known, metadata: localId === null ? ownMetadata : { ...ownMetadata, [localIdKey]: localId } };
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+/** Every JSON object is a record of names and values. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
