@@ -2,7 +2,7 @@ import type { CheckoutFacts, CheckoutNotice } from '../../model/checkout.ts';
 import type { Metadata } from '../../model/metadata.ts';
 import type { Attempt } from './attempt.ts';
 import type { ListingStart, Pages } from './pages.ts';
-import type { CustomerLookUp, Marked, RequestMark } from './request-mark.ts';
+import type { Creation, CustomerLookUp, KeyedWrite, Marked } from './request-mark.ts';
 
 /** The URL of the page is separate from the facts, because it is passed on and never stored. Null unless open. */
 export interface CheckoutWithUrl {
@@ -14,21 +14,15 @@ export interface CheckoutCalls {
   create(checkout: NewCheckout): Promise<CheckoutWithUrl>;
   read(processorCheckoutSessionId: string): Promise<CheckoutWithUrl | null>;
   /** `wrong_state`: it is completed or expired, or a payment is in progress. */
-  expire(order: {
-    readonly processorCheckoutSessionId: string;
-    readonly idempotencyKey: string;
-  }): Promise<Attempt<null>>;
+  expire(order: KeyedWrite & { readonly processorCheckoutSessionId: string }): Promise<Attempt<null>>;
   find(lookUp: CustomerLookUp): Promise<Marked<CheckoutWithUrl> | null>;
   /** The open ones. */
   list(filter: ListingStart & { readonly processorCustomerId?: string }): Pages<CheckoutNotice>;
 }
 
-export interface NewCheckout {
-  readonly id: string;
+export interface NewCheckout extends Creation {
   /** The id of the subscription or payment that results. */
   readonly resultId: string;
-  readonly mark: RequestMark;
-  readonly idempotencyKey: string;
   readonly processorCustomerId: string;
   readonly terms: string;
   readonly sold: SoldSubscription | SoldPayment | SavedCard;

@@ -1,5 +1,6 @@
 import type { InvoiceFacts } from '../../model/invoice.ts';
 import type { SubscriptionFacts } from '../../model/subscription.ts';
+import type { KeyedWrite } from './request-mark.ts';
 
 /** A charge that was attempted and did not succeed. */
 export interface Declined {
@@ -18,11 +19,10 @@ interface Paid {
 }
 
 /** The processor keys of a payment are derived from `idempotencyKey` and the invoice. */
-export interface NewInvoicePayment {
+export interface NewInvoicePayment extends KeyedWrite {
   readonly processorInvoiceId: string;
   /** The processor's id. If absent, the default payment method. */
   readonly paymentMethodId?: string;
-  readonly idempotencyKey: string;
 }
 
 export interface InvoicePaymentCalls {
@@ -30,12 +30,9 @@ export interface InvoicePaymentCalls {
    * Makes a draft payable, unless another request or the processor itself already has. The processor does not charge it
    * by itself, neither now nor later.
    */
-  finalize(order: { readonly processorInvoiceId: string; readonly idempotencyKey: string }): Promise<void>;
+  finalize(order: KeyedWrite & { readonly processorInvoiceId: string }): Promise<void>;
   /** Voids an unpaid invoice, so that the customer can no longer pay it. The processor decides if it is paid meanwhile. */
-  void(order: {
-    readonly processorInvoiceId: string;
-    readonly idempotencyKey: string;
-  }): Promise<'void' | 'paid'>;
+  void(order: KeyedWrite & { readonly processorInvoiceId: string }): Promise<'void' | 'paid'>;
   /**
    * Charges the payment method at once, without the customer. A draft is finalized first, and stays open if the charge
    * is declined. `processing`: some payment methods take days.

@@ -1,6 +1,7 @@
+import type { KeyedWrite } from './request-mark.ts';
+
 /** A session of a customer on the processor's portal. */
-export interface NewPortalSession {
-  readonly idempotencyKey: string;
+export interface NewPortalSession extends KeyedWrite {
   readonly processorCustomerId: string;
   readonly processorConfigurationId: string;
   readonly returnUrl: string;
@@ -26,5 +27,5 @@ export interface PortalCalls {
   createSession(session: NewPortalSession): Promise<string>;
   /** The configurations that Till created for its current features, oldest first. */
   listConfigurations(): Promise<readonly PortalConfiguration[]>;
-  createConfiguration(write: { readonly idempotencyKey: string }): Promise<PortalConfiguration>;
+  createConfiguration(write: KeyedWrite): Promise<PortalConfiguration>;
 }

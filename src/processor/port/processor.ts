@@ -17,7 +17,7 @@ import type { InvoiceLinePage } from './invoice-line.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
 import type { ListingStart, Pages } from './pages.ts';
 import type { PortalCalls } from './portal-calls.ts';
-import type { CustomerLookUp, LookUp, Marked, RequestMark } from './request-mark.ts';
+import type { Creation, CustomerLookUp, KeyedWrite, LookUp, Marked, RequestMark } from './request-mark.ts';
 import type { SubscriptionChangeCalls } from './subscription-changes.ts';
 import type { WebhookEndpointCalls } from './webhook-endpoint-calls.ts';
 
@@ -78,21 +78,6 @@ export interface Processor {
 export type BeforeCall = () => void | Promise<void>;
 
 export type { Attempt, Refused } from './attempt.ts';
-
-/**
- * A write under a processor key. The same processor key with the same values is the same write, even if it is sent
- * several times. The processor remembers processor keys, and refusals under them, for 24 hours. If a later attempt is a
- * new request (an update, a cancel, an archive), it needs a new processor key.
- */
-interface KeyedWrite {
-  readonly idempotencyKey: string;
-}
-
-/** A write that creates an object. The object carries Till's id and the mark of the request. */
-interface Creation extends KeyedWrite {
-  readonly id: string;
-  readonly mark: RequestMark;
-}
 
 export interface CustomerCalls {
   create(customer: Creation & CustomerValues): Promise<CustomerFacts>;

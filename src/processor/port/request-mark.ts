@@ -9,6 +9,21 @@ export interface RequestMark {
   readonly request: string;
 }
 
+/**
+ * A write under a processor key. The same processor key with the same values is the same write, even if it is sent
+ * several times. The processor remembers processor keys, and refusals under them, for 24 hours. If a later attempt is a
+ * new request (an update, a cancel, an archive), it needs a new processor key.
+ */
+export interface KeyedWrite {
+  readonly idempotencyKey: string;
+}
+
+/** A write that creates an object. The object carries Till's id and the mark of the request. */
+export interface Creation extends KeyedWrite {
+  readonly id: string;
+  readonly mark: RequestMark;
+}
+
 /** What a lookup found, and the request that it belongs to. */
 export interface Marked<T> {
   readonly value: T;

@@ -4,6 +4,7 @@ import type { SubscriptionItemFacts } from '../../model/subscription-items.ts';
 import type { Attempt } from './attempt.ts';
 import type { InvoiceLine } from './invoice-line.ts';
 import type { Declined } from './invoice-payment.ts';
+import type { KeyedWrite } from './request-mark.ts';
 
 /**
  * The calls that change a subscription. A change may take several calls to the processor. Each step depends on the
@@ -38,10 +39,9 @@ export interface SubscriptionChangeCalls {
   /**
    * Completes an abandoned change: drops it if it was declined, and restores the unbilled amounts of earlier changes.
    */
-  settleAbandonedChange(order: {
-    readonly processorSubscriptionId: string;
-    readonly idempotencyKey: string;
-  }): Promise<ChangeableSubscription>;
+  settleAbandonedChange(
+    order: KeyedWrite & { readonly processorSubscriptionId: string },
+  ): Promise<ChangeableSubscription>;
   /**
    * Makes sure that the next invoice bills the unbilled amounts of earlier changes, even if a dropped change would have
    * billed them.
@@ -79,9 +79,8 @@ export interface ChangeableItem extends SubscriptionItemFacts {
 }
 
 /** A change of the subscription as it was read. The processor keys of its calls are derived from `idempotencyKey`. */
-export interface ChangeOrder {
+export interface ChangeOrder extends KeyedWrite {
   readonly found: ChangeableSubscription;
-  readonly idempotencyKey: string;
   /** An earlier call may have used the same `idempotencyKey`. */
   readonly isRepeated: boolean;
 }

@@ -1,4 +1,5 @@
 import type { Attempt } from './attempt.ts';
+import type { KeyedWrite } from './request-mark.ts';
 
 /** An endpoint at the processor, to which it sends its events. */
 export interface WebhookEndpoint {
@@ -18,8 +19,7 @@ export interface WebhookEndpoint {
   readonly isSecretTaken: boolean;
 }
 
-export interface NewWebhookEndpoint {
-  readonly idempotencyKey: string;
+export interface NewWebhookEndpoint extends KeyedWrite {
   readonly url: string;
   readonly events: readonly string[];
   readonly replaces: string | null;
@@ -38,11 +38,7 @@ export interface WebhookEndpointCalls {
     endpoint: NewWebhookEndpoint,
   ): Promise<{ readonly endpoint: WebhookEndpoint; readonly secret: string }>;
   /** Sets the events and enables the endpoint. */
-  correct(change: {
-    readonly idempotencyKey: string;
-    readonly id: string;
-    readonly events: readonly string[];
-  }): Promise<Attempt<WebhookEndpoint>>;
+  correct(change: KeyedWrite & Pick<WebhookEndpoint, 'id' | 'events'>): Promise<Attempt<WebhookEndpoint>>;
   /** True for only one caller, which may then show the secret. `takerId` differs for each caller. */
   takeSecret(order: { readonly id: string; readonly takerId: string }): Promise<boolean>;
   delete(id: string): Promise<Attempt<'deleted'>>;

@@ -115,10 +115,7 @@ export function updateSubscription(
     metadata,
     idempotencyKey,
     ...values
-  }: SubscriptionChange & {
-    readonly processorSubscriptionId: string;
-    readonly idempotencyKey: string;
-  },
+  }: Parameters<SubscriptionCalls['update']>[0],
 ): Promise<Attempt<SubscriptionFacts>> {
   return call.write('subscriptions.update', {
     idempotencyKey,
