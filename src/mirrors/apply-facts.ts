@@ -3,7 +3,6 @@ import {
   type FactGroups,
   type Folded,
   foldFacts,
-  groupFacts,
   type MirrorRow,
   type RowChange,
   type Source,
@@ -32,10 +31,10 @@ export async function lockRows<Row, Facts>(
   facts: readonly Facts[],
   keyOf: (item: Row | Facts) => string,
 ): Promise<LockedRows<Row, Facts>> {
-  const groups = groupFacts(facts, keyOf);
+  const groups = Map.groupBy(facts, keyOf);
   const known = await store.lockByKeys(tx, [...groups.keys()]);
   const knownKeys = new Set(known.map(keyOf));
-  const unknown = [...groups].filter(([key]) => !knownKeys.has(key)).map(([, [first]]) => first);
+  const unknown = [...groups].flatMap(([key, group]) => (knownKeys.has(key) ? [] : group.slice(0, 1)));
   return { groups, known, unknown };
 }
 

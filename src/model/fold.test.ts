@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { assertProperty } from '../../test/support/seeds.ts';
 import { type AsOf, asOfEvent, laterOf } from './facts.ts';
-import { foldFacts, groupFacts, type Source } from './fold.ts';
+import { foldFacts, type Source } from './fold.ts';
 import { judge, type Origin } from './transition.ts';
 
 /** A minimal mirror: an open or final value and its time. */
@@ -32,7 +32,7 @@ function fact(key: string, value: string, second: number): Row {
 }
 
 function fold(rows: readonly Row[], facts: readonly Row[], source: Source = 'events') {
-  const groups = groupFacts(facts, keyOf);
+  const groups = Map.groupBy(facts, keyOf);
   return foldFacts({ rows, groups, source, keyOf, take, view, now: new Date() });
 }
 
@@ -126,16 +126,5 @@ test('in any order and with repeats, the row ends with the latest value or needs
       assert.ok(last.has(end.value));
       assert.equal(applied.unsettled.length, last.size > 1 ? 1 : 0);
     }),
-  );
-});
-
-test('facts are grouped by their object, in the order given', () => {
-  const [a1, b1, a2] = [fact('a', 'x', 1), fact('b', 'x', 1), fact('a', 'y', 2)];
-  assert.deepEqual(
-    [...groupFacts([a1, b1, a2], keyOf)],
-    [
-      ['a', [a1, a2]],
-      ['b', [b1]],
-    ],
   );
 });

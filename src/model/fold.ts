@@ -58,8 +58,8 @@ export interface Folded<Row> {
   readonly applied: Applied;
 }
 
-/** Facts by the key of their object. */
-export type FactGroups<Facts> = ReadonlyMap<string, readonly [Facts, ...Facts[]]>;
+/** Facts by the key of their object. The facts of each object keep their order. */
+export type FactGroups<Facts> = ReadonlyMap<string, readonly Facts[]>;
 
 /** Folds each object's facts into its row, one after the other, and returns the rows to write. */
 export function foldFacts<Row extends MirrorRow, Facts>(folding: Folding<Row, Facts>): Folded<Row> {
@@ -120,18 +120,4 @@ function hasShownChange<Row extends MirrorRow>(before: Row, after: Row, view: Vi
 function originOf(source: Source, key: string, revision: number): Origin {
   if (source === 'events') return 'event';
   return source.get(key) === revision ? 'current' : 'moved';
-}
-
-/** Groups facts by their object. The facts of each object keep their order. */
-export function groupFacts<Facts>(
-  facts: readonly Facts[],
-  keyOf: (facts: Facts) => string,
-): FactGroups<Facts> {
-  const groups = new Map<string, [Facts, ...Facts[]]>();
-  for (const item of facts) {
-    const group = groups.get(keyOf(item));
-    if (group === undefined) groups.set(keyOf(item), [item]);
-    else group.push(item);
-  }
-  return groups;
 }

@@ -34,7 +34,7 @@ import type { Stripe } from 'stripe';
 import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/model/charge.ts';
 import { type Checkout, type CheckoutFacts, resultsOf, takeCheckoutFacts } from '../../src/model/checkout.ts';
 import { type DisputeFacts, takeDispute } from '../../src/model/dispute.ts';
-import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/model/fold.ts';
+import { foldFacts, type MirrorRow, type Source, type Take } from '../../src/model/fold.ts';
 import { type Plan, type ProductFacts, takeProductFacts } from '../../src/model/plan.ts';
 import type { KnownPlan } from '../../src/model/subscription-items.ts';
 import { createRandom } from '../../src/seed/random.ts';
@@ -516,7 +516,7 @@ function fold<Row extends MirrorRow, Facts>(
 ): { readonly row: Row; readonly isUnsettled: boolean } {
   const { written, applied } = foldFacts({
     rows: [row],
-    groups: groupFacts(batch, () => key),
+    groups: Map.groupBy(batch, () => key),
     source,
     keyOf: () => key,
     take,
