@@ -4,7 +4,7 @@ import { ApiRoutes } from '../http/api-routes.ts';
 import { DateTime, dateTime, Id, nullable, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { grants } from '../model/api-key.ts';
-import type { Attention, AttentionService } from './attention-service.ts';
+import type { AttentionService } from './attention-service.ts';
 
 const time = (description: string) => nullable(dateTime(description));
 
@@ -150,51 +150,35 @@ export function registerAttentionRoutes(app: FastifyInstance, attention: Attenti
     response: { 200: response('What needs attention.', AttentionSchema, example) },
     run: async ({ caller }) => {
       const mayOperate = caller !== undefined && grants(caller.scopes, 'operate');
-      return toResponse(await attention.read({ mayOperate }));
+      const { disputes, pastDue, endpoints, webhookEvents, claims } = await attention.read({ mayOperate });
+      return {
+        disputes: shown(disputes),
+        pastDue: shown(pastDue),
+        endpoints: endpoints && shown(endpoints),
+        webhookEvents: webhookEvents && shown(webhookEvents),
+        claims: claims && shown(claims),
+      };
     },
   });
 }
 
-function toResponse({ disputes, pastDue, operations }: Attention): Static<typeof AttentionSchema> {
-  const copy = <Item>({ total, data }: { readonly total: number; readonly data: readonly Item[] }) => ({
-    ...{ total, data: [...data] },
-  });
-  return {
-    disputes: copy(disputes),
-    pastDue: {
-      total: pastDue.total,
-      data: pastDue.data.map((one) => ({
-        ...one,
-        nextPaymentAttemptAt: one.nextPaymentAttemptAt?.toISOString() ?? null,
-      })),
-    },
-    ...operationsOf(operations),
-  };
+/** An item as JSON shows it: times are texts. */
+type Shown<Item> = { [Name in keyof Item]: ShownValue<Item[Name]> };
+type ShownValue<Value> = Value extends Date ? string : Value;
+
+function shown<Item extends object>({
+  total,
+  data,
+}: {
+  readonly total: number;
+  readonly data: readonly Item[];
+}) {
+  return { total, data: data.map(withTimes) };
 }
 
-function operationsOf(operations: Attention['operations']) {
-  if (operations === null) return { endpoints: null, webhookEvents: null, claims: null };
-  const { endpoints, webhookEvents, claims } = operations;
-  return {
-    endpoints: {
-      total: endpoints.total,
-      data: endpoints.data.map(({ failingSince, disabledAt, ...one }) => ({
-        ...one,
-        failingSince: failingSince?.toISOString() ?? null,
-        disabledAt: disabledAt?.toISOString() ?? null,
-      })),
-    },
-    webhookEvents: {
-      total: webhookEvents.total,
-      data: webhookEvents.data.map(({ createdAt, receivedAt, ...one }) => ({
-        ...one,
-        createdAt: createdAt.toISOString(),
-        receivedAt: receivedAt.toISOString(),
-      })),
-    },
-    claims: {
-      total: claims.total,
-      data: claims.data.map(({ createdAt, ...one }) => ({ ...one, createdAt: createdAt.toISOString() })),
-    },
-  };
+function withTimes<Item extends object>(item: Item): Shown<Item> {
+  const fields = Object.entries(item);
+  const texts = fields.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : value]);
+  // The fields of the item.
+  return Object.fromEntries(texts) as Shown<Item>;
 }

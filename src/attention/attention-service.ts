@@ -1,56 +1,35 @@
-import type { Database, Queryable } from '../platform/postgres.ts';
-import type {
-  AttentionStore,
-  Urgent,
-  UrgentClaim,
-  UrgentDispute,
-  UrgentEndpoint,
-  UrgentSubscription,
-  UrgentWebhookEvent,
-} from './attention-store.ts';
+import type { Database } from '../platform/postgres.ts';
+import type { AttentionStore } from './attention-store.ts';
 
-/** What people should look at now. */
-export interface Attention {
-  readonly disputes: Urgent<UrgentDispute>;
-  readonly pastDue: Urgent<UrgentSubscription>;
-  readonly operations: {
-    readonly endpoints: Urgent<UrgentEndpoint>;
-    readonly webhookEvents: Urgent<UrgentWebhookEvent>;
-    readonly claims: Urgent<UrgentClaim>;
-  } | null;
+interface AttentionParts {
+  readonly database: Database;
+  readonly store: AttentionStore;
 }
 
+/** Finds what people should look at now. */
 export class AttentionService {
-  readonly #parts: { readonly database: Database; readonly store: AttentionStore };
+  readonly #parts: AttentionParts;
 
-  constructor(parts: { readonly database: Database; readonly store: AttentionStore }) {
+  constructor(parts: AttentionParts) {
     this.#parts = parts;
   }
 
-  /** `operations` is null for a caller that may not operate the service. */
-  async read({ mayOperate }: { readonly mayOperate: boolean }): Promise<Attention> {
+  /** The last three are null for a caller that may not operate the service. */
+  read({ mayOperate }: { readonly mayOperate: boolean }) {
     const { database, store } = this.#parts;
     // On one connection: ten statements at once would take the whole pool from other requests.
     return database.transaction(
       async (tx) => {
-        const [disputes, pastDue, operations] = await Promise.all([
+        const [disputes, pastDue, endpoints, webhookEvents, claims] = await Promise.all([
           store.disputes(tx),
           store.pastDue(tx),
-          mayOperate ? this.#readOperations(tx) : null,
+          mayOperate ? store.endpoints(tx) : null,
+          mayOperate ? store.webhookEvents(tx) : null,
+          mayOperate ? store.claims(tx) : null,
         ]);
-        return { disputes, pastDue, operations };
+        return { disputes, pastDue, endpoints, webhookEvents, claims };
       },
       { startsWithRead: true },
     );
-  }
-
-  async #readOperations(tx: Queryable): Promise<NonNullable<Attention['operations']>> {
-    const { store } = this.#parts;
-    const [endpoints, webhookEvents, claims] = await Promise.all([
-      store.endpoints(tx),
-      store.webhookEvents(tx),
-      store.claims(tx),
-    ]);
-    return { endpoints, webhookEvents, claims };
   }
 }

@@ -1,9 +1,10 @@
+import type { WebhookEvent } from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
 
 /** The most urgent ones. A list or a page shows the others. */
 const shownMax = 20;
 /** Counting this many index entries takes a few milliseconds. */
-export const totalMax = 10_000;
+const totalMax = 10_000;
 /** The sweeper looks at a claim a minute or two after its lease has ended, and settles most of them. */
 const settlingTime = `interval '5 minutes'`;
 
@@ -52,15 +53,10 @@ export interface UrgentEndpoint {
   readonly disabledAt: Date | null;
 }
 
-export interface UrgentWebhookEvent {
-  readonly id: string;
-  readonly type: string;
-  readonly objectId: string | null;
-  readonly attempts: number;
-  readonly lastError: string | null;
-  readonly createdAt: Date;
-  readonly receivedAt: Date;
-}
+type UrgentWebhookEvent = Pick<
+  WebhookEvent,
+  'id' | 'type' | 'objectId' | 'attempts' | 'lastError' | 'createdAt' | 'receivedAt'
+>;
 
 export interface UrgentClaim {
   readonly operation: string;
