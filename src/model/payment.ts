@@ -159,24 +159,10 @@ function strongestOf(...verdicts: readonly Verdict[]): Verdict {
   return verdicts.includes('take') ? 'take' : 'keep';
 }
 
-/** The values that a row takes from facts: everything except ids and times. */
-function valuesOfPayment({
-  localId,
-  processorPaymentIntentId,
-  processorCustomerId,
-  createdAt,
-  asOf,
-  checkoutId,
-  description,
-  metadata,
-  charge,
-  processorInvoiceId,
-  isDisputed,
-  disputes,
-  status: intentStatus,
-  ...values
-}: PaymentFacts): PaymentValues & Pick<Payment, 'intentStatus'> {
-  return { ...values, intentStatus };
+/** The values that a row takes from facts as they are. */
+function valuesOfPayment(facts: PaymentFacts): PaymentValues & Pick<Payment, 'intentStatus'> {
+  const { amount, amountReceived, amountCapturable, currency, failure, status: intentStatus } = facts;
+  return { amount, amountReceived, amountCapturable, currency, failure, intentStatus };
 }
 
 /** The values of a new row. */
