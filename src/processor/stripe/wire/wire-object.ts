@@ -36,6 +36,13 @@ export class WireObject {
     return this.#fields[field] !== undefined;
   }
 
+  /** The value of a field, which must not be absent. */
+  raw(field: string): unknown {
+    const value = this.#fields[field];
+    if (value === undefined) throw new UnmappableError(`${this.path}.${field} is missing`);
+    return value;
+  }
+
   text(field: string): string {
     return this.#read(kinds.text, field);
   }
@@ -50,7 +57,7 @@ export class WireObject {
   }
 
   textOrNull(field: string): string | null {
-    return this.#require(field) === null ? null : this.text(field);
+    return this.raw(field) === null ? null : this.text(field);
   }
 
   /**
@@ -67,11 +74,6 @@ export class WireObject {
     return this.optional('text', field);
   }
 
-  /** Many texts of the processor can be empty. An empty text means that there is no value. */
-  freeTextOrNull(field: string): string | null {
-    return this.#require(field) === '' ? null : this.textOrNull(field);
-  }
-
   wholeNumber(field: string): number {
     return this.#read(kinds.wholeNumber, field);
   }
@@ -84,7 +86,7 @@ export class WireObject {
   }
 
   amountOrNull(field: string): number | null {
-    return this.#require(field) === null ? null : this.amount(field);
+    return this.raw(field) === null ? null : this.amount(field);
   }
 
   /** In lower case, as everywhere in Till. */
@@ -97,10 +99,12 @@ export class WireObject {
   }
 
   /**
-   * Like `freeTextOrNull`, for a field that may be absent. Another type is an error: null would erase the row's value.
+   * A text that may be absent or empty, which means that there is no value. Another type is an error: null would erase
+   * the row's value.
    */
   optionalFreeText(field: string): string | null {
-    return this.has(field) ? this.freeTextOrNull(field) : null;
+    const value = this.#fields[field];
+    return value === undefined || value === '' ? null : this.textOrNull(field);
   }
 
   /** When the object was created. Only used for display and sorting, so a response without it is still valid. */
@@ -118,7 +122,7 @@ export class WireObject {
   }
 
   referenceOrNull(field: string): string | null {
-    return this.#require(field) === null ? null : this.reference(field);
+    return this.raw(field) === null ? null : this.reference(field);
   }
 
   object(field: string): WireObject {
@@ -126,7 +130,7 @@ export class WireObject {
   }
 
   objectOrNull(field: string): WireObject | null {
-    return this.#require(field) === null ? null : this.object(field);
+    return this.raw(field) === null ? null : this.object(field);
   }
 
   /** The objects of a list, from `data` of the wire API's list shape. */
@@ -138,10 +142,6 @@ export class WireObject {
   /** The objects of a plain array. */
   objects(field: string): WireObject[] {
     return this.array(field).map((item, index) => WireObject.parse(item, `${this.path}.${field}[${index}]`));
-  }
-
-  raw(field: string): unknown {
-    return this.#require(field);
   }
 
   array(field: string): readonly unknown[] {
@@ -194,17 +194,11 @@ export class WireObject {
 
   /** The Till id of a referenced object. Null if only the processor's id is shown. */
   localIdOf(field: string): string | null {
-    return isRecord(this.#require(field)) ? this.object(field).optionalLocalId() : null;
-  }
-
-  #require(field: string): unknown {
-    const value = this.#fields[field];
-    if (value === undefined) throw new UnmappableError(`${this.path}.${field} is missing`);
-    return value;
+    return isRecord(this.raw(field)) ? this.object(field).optionalLocalId() : null;
   }
 
   #read<T>(kind: Kind<T>, field: string): T {
-    const value = this.#require(field);
+    const value = this.raw(field);
     const read = kind(value, this.path, field);
     if (!(read instanceof Misfit)) return read;
     if (read.expected === null) throw new UnmappableError(`${this.path}.${field} ${read.fault}`);
