@@ -23,10 +23,7 @@ export interface AuditFilter {
   readonly createdBefore?: string | undefined;
 }
 
-interface StoredEntry extends Omit<AuditEntry, 'actor'> {
-  readonly keyName: string | null;
-  readonly person: string | null;
-}
+type StoredEntry = Omit<AuditEntry, 'actor'> & AuditEntry['actor'];
 
 /** All SQL for the audit log. */
 export class AuditStore {

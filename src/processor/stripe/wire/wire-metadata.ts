@@ -1,5 +1,6 @@
 import { isExternalId } from '../../../model/customer.ts';
 import { type Metadata, type MetadataChange, ownKeyPrefix } from '../../../model/metadata.ts';
+import type { NewCheckout } from '../../port/checkout-calls.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { isRecord, localIdKey, uuid, type WireObject } from './wire-object.ts';
 
@@ -39,9 +40,11 @@ export const checkoutIdKey = 'till_checkout';
 const termsKey = 'till_terms';
 const trialKey = 'till_trial_days';
 
+type SentCheckout = Omit<NewCheckout, 'idempotencyKey'>;
+
 /** What the session of a checkout carries beside the id and the mark. */
-export function checkoutMetadata({ resultId, terms, sold }: CarriedCheckout): Record<string, string> {
-  const days = sold.mode === 'subscription' ? (sold.trialPeriodDays ?? 0) : 0;
+export function checkoutMetadata({ resultId, terms, sold }: SentCheckout): Record<string, string> {
+  const days = sold.mode === 'subscription' ? sold.trialPeriodDays : 0;
   return {
     [termsKey]: terms,
     ...(sold.mode === 'setup' ? {} : { [resultKeys[sold.mode]]: resultId }),
@@ -53,20 +56,12 @@ export function checkoutMetadata({ resultId, terms, sold }: CarriedCheckout): Re
 const resultKeys = { subscription: 'till_subscription', payment: 'till_payment' } as const;
 
 /** What the subscription, the payment or the setup of a checkout carries: its own id, and that of the checkout. */
-export function resultMetadata({ id, resultId, sold, metadata }: CarriedCheckout): Record<string, string> {
+export function resultMetadata({ id, resultId, sold, metadata }: SentCheckout): Record<string, string> {
   return {
     ...metadata,
     ...(sold.mode === 'setup' ? {} : { [localIdKey]: resultId }),
     [checkoutIdKey]: id,
   };
-}
-
-interface CarriedCheckout {
-  readonly id: string;
-  readonly resultId: string;
-  readonly terms: string;
-  readonly sold: { readonly mode: 'subscription' | 'payment' | 'setup'; readonly trialPeriodDays?: number };
-  readonly metadata?: Metadata;
 }
 
 /** The checkout that an object results from. Null if there is none. */
