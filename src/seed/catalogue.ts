@@ -1,9 +1,7 @@
 import type { PlanValues } from '../processor/port/processor.ts';
 
-export const currencies = ['eur', 'usd', 'jpy'] as const;
-export type Currency = (typeof currencies)[number];
+export type Currency = 'eur' | 'usd' | 'jpy';
 
-const group = 'workspace';
 const features = {
   starter: { projects: 3, seats: 1, sso: false, support: 'community' },
   team: { projects: 20, seats: 10, sso: false, support: 'e-mail' },
@@ -12,94 +10,17 @@ const features = {
 
 /** The plans of the demo shop, by a name that stories use. */
 export const demoPlans = {
-  'starter eur': {
-    name: 'Starter',
-    amount: 900,
-    currency: 'eur',
-    interval: 'month',
-    group,
-    features: features.starter,
-  },
-  'team eur': {
-    name: 'Team',
-    amount: 2_900,
-    currency: 'eur',
-    interval: 'month',
-    group,
-    features: features.team,
-  },
-  'business eur': {
-    name: 'Business',
-    amount: 9_900,
-    currency: 'eur',
-    interval: 'month',
-    group,
-    features: features.business,
-  },
-  'team yearly eur': {
-    name: 'Team, yearly',
-    amount: 29_000,
-    currency: 'eur',
-    interval: 'year',
-    group,
-    features: features.team,
-  },
-  'starter usd': {
-    name: 'Starter (US)',
-    amount: 1_000,
-    currency: 'usd',
-    interval: 'month',
-    group,
-    features: features.starter,
-  },
-  'team usd': {
-    name: 'Team (US)',
-    amount: 3_200,
-    currency: 'usd',
-    interval: 'month',
-    group,
-    features: features.team,
-  },
-  'business usd': {
-    name: 'Business (US)',
-    amount: 10_900,
-    currency: 'usd',
-    interval: 'month',
-    group,
-    features: features.business,
-  },
-  'team yearly usd': {
-    name: 'Team, yearly (US)',
-    amount: 32_000,
-    currency: 'usd',
-    interval: 'year',
-    group,
-    features: features.team,
-  },
-  'starter jpy': {
-    name: 'Starter (Japan)',
-    amount: 1_400,
-    currency: 'jpy',
-    interval: 'month',
-    group,
-    features: features.starter,
-  },
-  'team jpy': {
-    name: 'Team (Japan)',
-    amount: 4_500,
-    currency: 'jpy',
-    interval: 'month',
-    group,
-    features: features.team,
-  },
-  'early bird eur': {
-    name: 'Early bird',
-    amount: 500,
-    currency: 'eur',
-    interval: 'month',
-    group,
-    features: features.starter,
-  },
+  'starter eur': workspacePlan('Starter', 'starter', 900, 'eur'),
+  'team eur': workspacePlan('Team', 'team', 2_900, 'eur'),
+  'business eur': workspacePlan('Business', 'business', 9_900, 'eur'),
+  'team yearly eur': workspacePlan('Team, yearly', 'team', 29_000, 'eur', 'year'),
+  'starter usd': workspacePlan('Starter (US)', 'starter', 1_000, 'usd'),
+  'team usd': workspacePlan('Team (US)', 'team', 3_200, 'usd'),
+  'business usd': workspacePlan('Business (US)', 'business', 10_900, 'usd'),
+  'team yearly usd': workspacePlan('Team, yearly (US)', 'team', 32_000, 'usd', 'year'),
+  'starter jpy': workspacePlan('Starter (Japan)', 'starter', 1_400, 'jpy'),
+  'team jpy': workspacePlan('Team (Japan)', 'team', 4_500, 'jpy'),
+  'early bird eur': workspacePlan('Early bird', 'starter', 500, 'eur'),
   'backups eur': {
     name: 'Backups',
     amount: 400,
@@ -109,6 +30,17 @@ export const demoPlans = {
     features: { backups: true },
   },
 } as const satisfies Record<string, PlanValues>;
+
+/** A plan of the demo shop's only group: a customer has one of them. */
+function workspacePlan(
+  name: string,
+  tier: keyof typeof features,
+  amount: number,
+  currency: Currency,
+  interval: 'month' | 'year' = 'month',
+) {
+  return { name, amount, currency, interval, group: 'workspace', features: features[tier] };
+}
 
 export type DemoPlan = keyof typeof demoPlans;
 
@@ -174,95 +106,18 @@ export const declinedCards = [
   'pm_card_chargeDeclinedExpiredCard',
 ];
 
-export const firstNames = [
-  ...[
-    'Ada',
-    'Aiko',
-    'Amara',
-    'Anders',
-    'Bruno',
-    'Carla',
-    'Chidi',
-    'Dalia',
-    'Dario',
-    'Elif',
-    'Emre',
-    'Farah',
-    'Finn',
-  ],
-  ...[
-    'Grace',
-    'Hana',
-    'Hugo',
-    'Ines',
-    'Ivan',
-    'Jonas',
-    'Kaito',
-    'Keiko',
-    'Lea',
-    'Liam',
-    'Lucia',
-    'Maja',
-    'Marco',
-  ],
-  ...[
-    'Mei',
-    'Nadia',
-    'Nils',
-    'Noor',
-    'Olga',
-    'Omar',
-    'Paula',
-    'Pedro',
-    'Priya',
-    'Quentin',
-    'Rosa',
-    'Samir',
-    'Sofia',
-  ],
-  ...['Tariq', 'Tessa', 'Uma', 'Viktor', 'Wanda', 'Yara', 'Yuki', 'Zoe'],
-];
+export const firstNames = words(`
+  Ada Aiko Amara Anders Bruno Carla Chidi Dalia Dario Elif Emre Farah Finn Grace Hana Hugo Ines Ivan Jonas
+  Kaito Keiko Lea Liam Lucia Maja Marco Mei Nadia Nils Noor Olga Omar Paula Pedro Priya Quentin Rosa Samir
+  Sofia Tariq Tessa Uma Viktor Wanda Yara Yuki Zoe
+`);
 
-export const lastNames = [
-  ...[
-    'Abadi',
-    'Andersen',
-    'Bakker',
-    'Bianchi',
-    'Castro',
-    'Costa',
-    'Demir',
-    'Dubois',
-    'Eriksen',
-    'Fischer',
-    'Fujita',
-  ],
-  ...[
-    'Garcia',
-    'Haddad',
-    'Hansen',
-    'Ibrahim',
-    'Ito',
-    'Jansen',
-    'Keller',
-    'Kowalski',
-    'Larsen',
-    'Lopez',
-    'Mancini',
-  ],
-  ...[
-    'Meyer',
-    'Moreau',
-    'Nakamura',
-    'Novak',
-    'Okafor',
-    'Olsen',
-    'Patel',
-    'Petrov',
-    'Quist',
-    'Rossi',
-    'Sato',
-    'Silva',
-  ],
-  ...['Tanaka', 'Ueda', 'Varga', 'Weber', 'Xu', 'Yilmaz', 'Zhang'],
-];
+export const lastNames = words(`
+  Abadi Andersen Bakker Bianchi Castro Costa Demir Dubois Eriksen Fischer Fujita Garcia Haddad Hansen
+  Ibrahim Ito Jansen Keller Kowalski Larsen Lopez Mancini Meyer Moreau Nakamura Novak Okafor Olsen Patel
+  Petrov Quist Rossi Sato Silva Tanaka Ueda Varga Weber Xu Yilmaz Zhang
+`);
+
+function words(text: string): readonly string[] {
+  return text.trim().split(/\s+/);
+}
