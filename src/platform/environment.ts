@@ -32,6 +32,11 @@ export class EnvironmentReader {
     this.mistakes.push(`${name} is not set: ${why}`);
   }
 
+  /** Reports a variable without which another one has no effect. */
+  missingFor(name: string, other: string): void {
+    this.missing(name, `set it, or unset ${other}, which has no effect without it`);
+  }
+
   integer(name: string, range: { default: number; min: number; max: number }): number {
     const text = this.text(name);
     if (text === undefined) return range.default;
@@ -119,38 +124,30 @@ export class EnvironmentReader {
   }
 
   secrets(name: string): readonly string[] {
-    const text = this.text(name);
-    if (text === undefined) return [];
-    const secrets = text.split(',').map((part) => part.trim());
-    if (secrets.every((secret) => /^[\x21-\x7e]+$/.test(secret))) return secrets;
-    return this.#refuse(
-      name,
-      hidden(text),
-      'non-empty secrets of visible characters, separated by commas',
-      [],
-    );
+    const allowed = 'non-empty secrets of visible characters, separated by commas';
+    return this.#list(name, (secret) => /^[\x21-\x7e]+$/.test(secret), allowed, hidden);
   }
 
   addresses(name: string): readonly string[] {
-    const text = this.text(name);
-    if (text === undefined) return [];
-    const parts = text.split(',').map((part) => part.trim());
-    if (parts.every(isAddressRange)) return parts;
-    return this.#refuse(
-      name,
-      quoted(text),
-      `addresses or CIDR blocks separated by commas, or ${namedRanges.join(', ')}`,
-      [],
-    );
+    const allowed = `addresses or CIDR blocks separated by commas, or ${namedRanges.join(', ')}`;
+    return this.#list(name, isAddressRange, allowed);
   }
 
   hosts(name: string): readonly string[] {
+    // Names of containers may have an underscore.
+    return this.#list(name, (host) => /^[\w.-]{1,253}$/.test(host), 'host names separated by commas');
+  }
+
+  #list(
+    name: string,
+    isAllowed: (part: string) => boolean,
+    allowed: string,
+    seen = quoted,
+  ): readonly string[] {
     const text = this.text(name);
     if (text === undefined) return [];
-    const hosts = text.split(',').map((host) => host.trim());
-    // Names of containers may have an underscore.
-    if (hosts.every((host) => /^[\w.-]{1,253}$/.test(host))) return hosts;
-    return this.#refuse(name, quoted(text), 'host names separated by commas', []);
+    const parts = text.split(',').map((part) => part.trim());
+    return parts.every(isAllowed) ? parts : this.#refuse(name, seen(text), allowed, []);
   }
 
   #refuse<T>(name: string, seen: string, allowed: string, fallback: T): T {

@@ -183,8 +183,7 @@ export function inspectConfig(
       'PROCESSES is set; with ROLE=worker allowed: 1, because one process does the background work',
     );
   for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_REPLICA_URL'])
-    if (env.has(name) && !env.has('DATABASE_URL'))
-      env.missing('DATABASE_URL', `set it, or unset ${name}, which has no effect without it`);
+    if (env.has(name) && !env.has('DATABASE_URL')) env.missingFor('DATABASE_URL', name);
   return { config: Object.freeze(config), mistakes: env.mistakes };
 }
 
@@ -267,12 +266,8 @@ function readProcessor(env: EnvironmentReader): ProcessorConfig {
       'set it to the signing secret of your webhook endpoint; without it anyone could forge events',
     );
   }
-  if (secretKey === undefined && apiBase !== undefined) {
-    env.missing(
-      'PROCESSOR_SECRET_KEY',
-      'set it, or unset PROCESSOR_API_BASE, which has no effect without it',
-    );
-  }
+  if (secretKey === undefined && apiBase !== undefined)
+    env.missingFor('PROCESSOR_SECRET_KEY', 'PROCESSOR_API_BASE');
   return {
     secretKey,
     apiBase,
@@ -312,8 +307,7 @@ function readOidc(env: EnvironmentReader): OidcSettings | undefined {
   };
   const { issuer } = oidc;
   if (!env.has('OIDC_ISSUER')) {
-    for (const name of oidcNames.filter((name) => env.has(name)))
-      env.missing('OIDC_ISSUER', `set it, or unset ${name}, which has no effect without it`);
+    for (const name of oidcNames) if (env.has(name)) env.missingFor('OIDC_ISSUER', name);
     return undefined;
   }
   for (const name of [...oidcNames, 'PUBLIC_URL'])

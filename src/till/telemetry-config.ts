@@ -16,10 +16,7 @@ export function readTelemetry(env: EnvironmentReader): TelemetrySettings | undef
   };
   if (endpoint !== undefined) return { endpoint, ...others };
   if (env.has('OTEL_EXPORTER_OTLP_HEADERS'))
-    env.missing(
-      'OTEL_EXPORTER_OTLP_ENDPOINT',
-      'set it, or unset OTEL_EXPORTER_OTLP_HEADERS, which has no effect without it',
-    );
+    env.missingFor('OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_HEADERS');
   return undefined;
 }
 
