@@ -25,14 +25,10 @@ import { compileValidator } from './input/validator.ts';
 import { LargeResponses } from './load/large-responses.ts';
 import {
   bodyBytesMax,
-  connectionsMax,
+  type ConnectionLimits,
+  connectionLimits,
   headerBytesMax,
-  headersTimeoutMs,
-  keepAliveTimeoutMs,
   pathParamLengthMax,
-  requestTimeoutMs,
-  stalledTimeoutMs,
-  timeoutCheckIntervalMs,
 } from './load/limits.ts';
 import { OpenRequests } from './load/open-requests.ts';
 import { type OverloadLimits, overloadLimits, registerOverload } from './load/overload.ts';
@@ -90,18 +86,6 @@ export interface AppParts extends MetricsParts {
   readonly registerRoutes: (app: FastifyInstance) => Promise<void>;
 }
 
-/** Timeouts of a connection, and the maximum number of connections. */
-const connectionLimits = {
-  headersTimeoutMs,
-  requestTimeoutMs,
-  timeoutCheckIntervalMs,
-  keepAliveTimeoutMs,
-  stalledTimeoutMs,
-  connectionsMax,
-};
-
-export type ConnectionLimits = typeof connectionLimits;
-
 /** The HTTP side of the service: everything around the resources, in the order in which a request passes it. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const app = createServer(parts);
@@ -120,7 +104,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const csvExports = new CsvExports({ ...csvLimits, ...parts.csvLimits });
   app.decorate('csvExports', csvExports);
   app.addHook('onClose', async () => csvExports.close());
-  const timeoutMs = parts.requestDeadlineMs ?? requestTimeoutMs;
+  const timeoutMs = parts.requestDeadlineMs ?? connectionLimits.requestTimeoutMs;
   registerRequestDeadline(app, { logger: parts.logger, open, timeoutMs });
   app.decorateRequest('route');
   app.decorateRequest('response');

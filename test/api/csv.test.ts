@@ -6,7 +6,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
-import { stalledTimeoutMs } from '../../src/http/load/limits.ts';
+import { connectionLimits } from '../../src/http/load/limits.ts';
 import { startBackend } from '../support/backend.ts';
 import { createClient, testKey } from '../support/client.ts';
 import { flatten, parseCsv, readCsv } from '../support/csv.ts';
@@ -261,7 +261,7 @@ test('503: too many exports; a caller that stops reading or disconnects ends its
   t.after(() => unsubscribe('net.server.socket', onAccepted));
   await assertEnds(async (response) => {
     const socket = accepted.get(response.socket.localPort);
-    assert.equal(socket?.timeout, stalledTimeoutMs);
+    assert.equal(socket?.timeout, connectionLimits.stalledTimeoutMs);
     await until(() => socket.writableNeedDrain);
     // A short timeout from the start would also end a connection whose first page takes longer.
     socket.setTimeout(1);

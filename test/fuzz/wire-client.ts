@@ -1,6 +1,6 @@
 import { Agent, type IncomingHttpHeaders, request as openRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { requestTimeoutMs } from '../../src/http/load/limits.ts';
+import { connectionLimits } from '../../src/http/load/limits.ts';
 
 /** A request as it goes over the wire. The client adds the host and the framing of the body, and checks nothing. */
 export interface WireRequest {
@@ -39,7 +39,7 @@ export function createWireClient(url: string): { readonly send: SendOverWire; re
         method,
         path,
         headers: ['host', host, ...headers.flat(), ...(isBare ? [] : framing)],
-        signal: AbortSignal.timeout(requestTimeoutMs),
+        signal: AbortSignal.timeout(connectionLimits.requestTimeoutMs),
       });
       outgoing.on('error', reject);
       outgoing.on('response', (incoming) => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import type { ConnectionLimits } from '../../src/http/app.ts';
+import type { ConnectionLimits } from '../../src/http/load/limits.ts';
 import { testKey } from '../support/client.ts';
 import { type Frame, startFrame } from '../support/frame.ts';
 

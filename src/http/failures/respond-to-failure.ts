@@ -6,7 +6,7 @@ import { errorCatalogue } from '../../error-catalogue.ts';
 import { Failure } from '../../errors.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { isRefused } from '../input/host-header.ts';
-import { bodyBytesMax, headerBytesMax, headersTimeoutMs, requestTimeoutMs } from '../load/limits.ts';
+import { bodyBytesMax, connectionLimits, headerBytesMax } from '../load/limits.ts';
 import { setSecurityHeaders } from '../security-headers.ts';
 import { problemResponse, rawProblemResponse } from './problem.ts';
 import { toFailure } from './to-failure.ts';
@@ -92,6 +92,7 @@ function brokenRequestFailure(code: string | undefined): Failure {
 
 /** The headers or the body did not arrive in time. */
 export function requestTooSlow(): Failure {
+  const { headersTimeoutMs, requestTimeoutMs } = connectionLimits;
   return new Failure(
     'request_timeout',
     `Send the headers within ${headersTimeoutMs / 1_000} s and the whole request within ${requestTimeoutMs / 1_000} s.`,

@@ -7,16 +7,20 @@ export const bodyBytesMax = 1_048_576;
 export const usageBodyBytesMax = 4_194_304;
 /** Node's own default, stated: enough for every header that a proxy adds. */
 export const headerBytesMax = 16_384;
-export const headersTimeoutMs = 10_000;
-export const requestTimeoutMs = 30_000;
-/** How often Node checks for requests past their timeout. */
-export const timeoutCheckIntervalMs = 5_000;
-/** Longer than the minute after which common load balancers close an idle connection, so that they close first. */
-export const keepAliveTimeoutMs = 72_000;
-/** A client that reads nothing of a response for this long is disconnected: longer than any request may take. */
-export const stalledTimeoutMs = 45_000;
-/** About 20 KiB each, so a few hundred MiB at worst; a proxy that pools its connections stays far below. */
-export const connectionsMax = 10_000;
+/** Timeouts of a connection, and the maximum number of connections. */
+export const connectionLimits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  /** How often Node checks for requests past their timeout. */
+  timeoutCheckIntervalMs: 5_000,
+  /** Longer than the minute after which common load balancers close an idle connection, so that they close first. */
+  keepAliveTimeoutMs: 72_000,
+  /** A client that reads nothing of a response for this long is disconnected: longer than any request may take. */
+  stalledTimeoutMs: 45_000,
+  /** About 20 KiB each, so a few hundred MiB at worst; a proxy that pools its connections stays far below. */
+  connectionsMax: 10_000,
+};
+export type ConnectionLimits = typeof connectionLimits;
 /**
  * Connections that wait while the event loop is busy. The kernel silently drops further ones, and its own limit is
  * usually the same.
