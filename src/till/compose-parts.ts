@@ -5,6 +5,7 @@ import { MemoryCache } from '../platform/memory-cache.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Tracer } from '../platform/tracing.ts';
 import { version } from '../platform/version.ts';
+import type { SharedSandbox } from '../processes/messages.ts';
 import type { BeforeCall, Processor } from '../processor/port/processor.ts';
 import { checkSecretKey, mayBeSandbox, publicApiBase } from '../processor/stripe/check-secret-key.ts';
 import { eventTypes } from '../processor/stripe/events/event-types.ts';
@@ -59,30 +60,16 @@ export async function openProcessor(
 ): Promise<OpenedProcessor> {
   const { secretKey } = start.config.processor;
   if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey, beforeCall);
-  const { url, webhookSecrets } = start.parent?.seat.sandbox ?? (await startOwnSandbox(start, till));
-  const processor = connectProcessor(start, metrics, {
-    secretKey: sandboxKey,
-    apiBase: new URL(url),
-    webhookSecrets,
-    beforeCall,
-  });
-  const control = new SandboxControl({ url, secretKey: sandboxKey });
-  return { processor, name: `sandbox at ${url}`, sandbox: control };
+  const sandbox = start.parent?.seat.sandbox ?? (await startOwnSandbox(start, till));
+  return openSandbox(start, metrics, sandbox, beforeCall);
 }
 
 /** The processor of a running service, for commands that run next to it. */
 export function joinProcessor(start: Start, metrics: Metrics, beforeCall?: BeforeCall): OpenedProcessor {
   const { secretKey, sandboxPort } = start.config.processor;
   if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey, beforeCall);
-  const apiBase = new URL(`http://127.0.0.1:${sandboxPort}`);
-  const processor = connectProcessor(start, metrics, {
-    secretKey: sandboxKey,
-    apiBase,
-    webhookSecrets: ['unused'],
-    beforeCall,
-  });
-  const control = new SandboxControl({ url: apiBase.origin, secretKey: sandboxKey });
-  return { processor, name: `sandbox at ${apiBase.origin}`, sandbox: control };
+  const sandbox = { url: `http://127.0.0.1:${sandboxPort}`, webhookSecrets: ['unused'] };
+  return openSandbox(start, metrics, sandbox, beforeCall);
 }
 
 /** Warnings about the secret key and the address of the processor. */
@@ -93,6 +80,17 @@ export function secretKeyWarnings({ processor, production }: Config) {
     apiBase: new URL(processor.apiBase ?? publicApiBase),
     nodeEnv: production ? 'production' : undefined,
   });
+}
+
+function openSandbox(
+  start: Start,
+  metrics: Metrics,
+  { url, webhookSecrets }: SharedSandbox,
+  beforeCall?: BeforeCall,
+): OpenedProcessor {
+  const [secretKey, apiBase] = [sandboxKey, new URL(url)];
+  const processor = connectProcessor(start, metrics, { secretKey, apiBase, webhookSecrets, beforeCall });
+  return { processor, name: `sandbox at ${url}`, sandbox: new SandboxControl({ url, secretKey }) };
 }
 
 function openRealProcessor(
