@@ -21,6 +21,7 @@ import type { PlatformParts } from '../platform/parts.ts';
 import type { Tracer } from '../platform/tracing.ts';
 import type { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
 import type { Stores } from './compose-mirrors.ts';
+import type { EventConfig } from './config.ts';
 
 interface EventParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly stores: Stores;
@@ -43,14 +44,7 @@ export function composeEvents({ database, clock, stores, entitlements }: EventPa
 }
 
 /** The settings of event endpoints. */
-export interface EventSettings {
-  readonly retentionDays: number;
-  /** Whether endpoints may be inside private networks, and use http. */
-  readonly allowPrivate: boolean;
-  /** Whether endpoints may be on this machine, and use http. */
-  readonly allowLoopback?: boolean | undefined;
-  /** These keys encrypt the secrets of endpoints in the database. The first encrypts new ones. */
-  readonly secretKeys: readonly string[];
+export interface EventSettings extends EventConfig {
   /** Replaces DNS in tests. */
   readonly resolve?: Resolve | undefined;
   /** How long an attempt may take, for tests. */
@@ -66,9 +60,7 @@ interface EndpointParts extends Pick<PlatformParts, 'database' | 'logger' | 'met
 /** Wires up the endpoints of applications and the delivery of events to them. */
 export function composeEndpoints(parts: EndpointParts) {
   const { database, metrics, events: settings } = parts;
-  const { allowPrivate, allowLoopback } = settings;
-  const addressPolicy = { allowPrivate, allowLoopback };
-  const addresses = new AddressResolver(addressPolicy, settings.resolve);
+  const addresses = new AddressResolver(settings, settings.resolve);
   const secrets = new SecretBox(settings.secretKeys);
   const store = new EndpointStore();
   const deliveries = new DeliveryStore();
@@ -96,7 +88,7 @@ export function composeEndpoints(parts: EndpointParts) {
     deliveryList,
     secrets,
     addresses,
-    addressPolicy,
+    addressPolicy: settings,
     onChanged,
   });
   const events = new EventService({

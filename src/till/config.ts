@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { OidcSettings } from '../console/sign-in/identity-provider.ts';
+import type { AddressPolicy } from '../events/endpoints/endpoint-address.ts';
 import { type ApiKey, parseApiKeys, shortKeyMistakes } from '../http/access/api-key.ts';
 import { type Scope, scopes } from '../model/api-key.ts';
 import { DatabaseAddressError, parseDatabaseAddress, type ServerKind } from '../platform/database-address.ts';
@@ -64,14 +65,14 @@ export interface Config {
   readonly stopDelaySeconds: number;
 }
 
-interface EventConfig {
+/** The settings of events for applications, and where their endpoints may be. */
+export interface EventConfig extends AddressPolicy {
   /** How long events for applications and their deliveries are kept. */
   readonly retentionDays: number;
-  /** Whether event endpoints may be inside private networks, and use http. */
-  readonly allowPrivate: boolean;
-  /** Whether event endpoints may be on this machine, for development. */
-  readonly allowLoopback: boolean;
-  /** These keys encrypt the secrets of event endpoints. Empty: the secrets are stored unencrypted. */
+  /**
+   * These keys encrypt the secrets of event endpoints. The first encrypts new ones. Empty: the secrets are stored
+   * unencrypted.
+   */
   readonly secretKeys: readonly string[];
 }
 
