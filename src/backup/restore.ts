@@ -47,38 +47,31 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   const { dataDir, backup, logger, signal } = options;
   const manifest = await readManifest(backup);
   await requireKnownSchema(manifest);
-  const held = await holdDataDir({ dataDir, logger });
-  try {
-    if (manifest.postgresMajorVersion !== held.majorVersion) {
-      throw new BackupError(
-        `The backup is of PostgreSQL ${manifest.postgresMajorVersion}, and this is PostgreSQL ${held.majorVersion}, ` +
-          `which cannot read it. Restore it with the release that created it (${manifest.tillVersion}).`,
-      );
-    }
-    const home = join(held.path, 'postgres');
-    if (await isRestored(home, manifest, options))
-      return { manifest, isNew: false, hasSandbox: false, aside: [] };
-    if (!options.replace && (await exists(join(home, clusterFolder)))) {
-      throw new BackupError(
-        `${dataDir} has a database already. With --replace it moves aside, and the backup takes its place.`,
-      );
-    }
-    const hasSandbox = await takesSandbox(manifest, options, held.path);
-    const files = manifest.files.filter(({ path }) => hasSandbox || isOfCluster(path));
-    await requireSpace(
-      home,
-      files.reduce((sum, { size }) => sum + size, 0),
+  await using held = await holdDataDir({ dataDir, logger });
+  if (manifest.postgresMajorVersion !== held.majorVersion) {
+    throw new BackupError(
+      `The backup is of PostgreSQL ${manifest.postgresMajorVersion}, and this is PostgreSQL ${held.majorVersion}, ` +
+        `which cannot read it. Restore it with the release that created it (${manifest.tillVersion}).`,
     );
-    const moves = await copyBackup(
-      { ...manifest, files, hasSandbox },
-      { backup, dataDir: held.path, signal },
-    );
-    const aside = await asidesOf(held.path, moves);
-    await moveTogether(held.path, moves);
-    return { manifest, isNew: true, hasSandbox, aside };
-  } finally {
-    held.release();
   }
+  const home = join(held.path, 'postgres');
+  if (await isRestored(home, manifest, options))
+    return { manifest, isNew: false, hasSandbox: false, aside: [] };
+  if (!options.replace && (await exists(join(home, clusterFolder)))) {
+    throw new BackupError(
+      `${dataDir} has a database already. With --replace it moves aside, and the backup takes its place.`,
+    );
+  }
+  const hasSandbox = await takesSandbox(manifest, options, held.path);
+  const files = manifest.files.filter(({ path }) => hasSandbox || isOfCluster(path));
+  await requireSpace(
+    home,
+    files.reduce((sum, { size }) => sum + size, 0),
+  );
+  const moves = await copyBackup({ ...manifest, files, hasSandbox }, { backup, dataDir: held.path, signal });
+  const aside = await asidesOf(held.path, moves);
+  await moveTogether(held.path, moves);
+  return { manifest, isNew: true, hasSandbox, aside };
 }
 
 async function requireKnownSchema({ schemaVersion, tillVersion }: Manifest): Promise<void> {

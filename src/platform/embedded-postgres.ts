@@ -50,25 +50,14 @@ export interface EmbeddedPostgresOptions {
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const logger = options.logger.child({ part: 'embedded-postgres' });
   const settings = options.settings ?? {};
-  const binaries = findBinaries();
-  refuseRoot(process.getuid?.(), process.platform);
-  const home = await openHome(options.dataDir);
-
   // Resources are released in reverse order: here if the start fails, by `stop` if it succeeds.
   await using resources = new AsyncDisposableStack();
-  const lock = await lockDataDir(options.dataDir, join(home, 'lock'));
-  resources.defer(() => lock.release());
-  await completeMoves(dirname(home));
-
-  await linkLibraries(binaries, join(home, libraryDirName));
-  const command = await findServerCommand(binaries, home, clusterDataPath(home));
+  const { home, binaries, command, socketPath } = await openDataDir(options.dataDir, resources);
   const isDurable = settings['fsync'] !== 'off';
   const { whileWaiting } = options;
   const cluster = { home, binaries, command, isDurable, logger, whileWaiting };
   const { dataPath, password } = await openCluster(cluster);
 
-  const socketPath = join(home, 'run');
-  await makePrivateDir(socketPath);
   const socketDir = openSocketDir(socketPath);
   resources.defer(() => socketDir.close());
 
@@ -110,12 +99,11 @@ export async function findRunningPostgres(dataDir: string): Promise<EmbeddedPost
   }
 }
 
-interface HeldDataDir {
+interface HeldDataDir extends AsyncDisposable {
   /** The real path of `dataDir`. */
   readonly path: string;
   /** The major version of the installed PostgreSQL. */
   readonly majorVersion: string;
-  release(): void;
 }
 
 /** Locks the data directory of a stopped service, for commands that replace its files. */
@@ -123,22 +111,30 @@ export async function holdDataDir({
   dataDir,
   logger,
 }: Pick<EmbeddedPostgresOptions, 'dataDir' | 'logger'>): Promise<HeldDataDir> {
+  await using resources = new AsyncDisposableStack();
+  const { home, command, socketPath } = await openDataDir(dataDir, resources);
+  const dataPath = clusterDataPath(home);
+  if (await exists(dataPath)) await clearStaleServer(dataPath, socketPath, logger);
+  const owned = resources.move();
+  return {
+    path: dirname(home),
+    majorVersion: command.majorVersion,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** Locks the data directory until `resources` are released, and prepares it for PostgreSQL's programs. */
+async function openDataDir(dataDir: string, resources: AsyncDisposableStack) {
   const binaries = findBinaries();
   refuseRoot(process.getuid?.(), process.platform);
   const home = await openHome(dataDir);
-  const lock = await lockDataDir(dataDir, join(home, 'lock'));
-  try {
-    await completeMoves(dirname(home));
-    await linkLibraries(binaries, join(home, libraryDirName));
-    const dataPath = clusterDataPath(home);
-    const { majorVersion } = await findServerCommand(binaries, home, dataPath);
-    await makePrivateDir(join(home, 'run'));
-    if (await exists(dataPath)) await clearStaleServer(dataPath, join(home, 'run'), logger);
-    return { path: dirname(home), majorVersion, release: () => lock.release() };
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
+  resources.use(await lockDataDir(dataDir, join(home, 'lock')));
+  await completeMoves(dirname(home));
+  await linkLibraries(binaries, join(home, libraryDirName));
+  const command = await findServerCommand(binaries, home, clusterDataPath(home));
+  const socketPath = join(home, 'run');
+  await makePrivateDir(socketPath);
+  return { home, binaries, command, socketPath };
 }
 
 function urlOf(password: string, socketDir: string): string {

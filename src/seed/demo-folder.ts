@@ -67,9 +67,8 @@ export class DemoFolder {
   /** Also stops a server that outlived an earlier run. */
   async remove(): Promise<void> {
     if (!(await exists(this.path))) return;
-    const held = await holdDataDir({ dataDir: this.path, logger: this.#options.logger });
-    held.release();
-    await rm(this.path, { recursive: true, force: true, maxRetries: 3 });
+    await using held = await holdDataDir({ dataDir: this.path, logger: this.#options.logger });
+    await rm(held.path, { recursive: true, force: true, maxRetries: 3 });
   }
 
   /** No server runs on the data, so its files can be copied as they are. */
@@ -96,8 +95,8 @@ export class DemoFolder {
   async #sync(): Promise<void> {
     const { folders, files } = await listFolder(this.path);
     await forEach(files, this.#options.signal, async (path) => {
-      const file = await open(join(this.path, path), 'r');
-      await file.sync().finally(() => file.close());
+      await using file = await open(join(this.path, path), 'r');
+      await file.sync();
     });
     for (const folder of folders) await syncDir(join(this.path, folder));
   }

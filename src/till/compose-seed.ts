@@ -64,22 +64,18 @@ interface Seeded {
 /** Creates a year of demo data in the embedded database and the embedded sandbox. */
 export async function seedDemoData(options: SeedOptions): Promise<Seeded> {
   const { config, logger, signal } = options;
-  const held = await holdDataDir({ dataDir: config.dataDir, logger });
+  await using held = await holdDataDir({ dataDir: config.dataDir, logger });
+  if (!options.add && (await exists(join(held.path, 'sandbox', 'journal.jsonl')))) throw otherData();
+  const folder = await DemoFolder.create({ dataDir: held.path, logger, signal });
   try {
-    if (!options.add && (await exists(join(held.path, 'sandbox', 'journal.jsonl')))) throw otherData();
-    const folder = await DemoFolder.create({ dataDir: held.path, logger, signal });
-    try {
-      const created = await fillFolder(options, folder.path);
-      const aside = await folder.finish();
-      // A database without other data is not worth keeping.
-      if (aside !== undefined && !options.add) await rm(aside, { recursive: true, force: true });
-      return { ...created, aside: options.add ? aside : undefined };
-    } catch (error) {
-      await folder.remove();
-      throw error;
-    }
-  } finally {
-    held.release();
+    const created = await fillFolder(options, folder.path);
+    const aside = await folder.finish();
+    // A database without other data is not worth keeping.
+    if (aside !== undefined && !options.add) await rm(aside, { recursive: true, force: true });
+    return { ...created, aside: options.add ? aside : undefined };
+  } catch (error) {
+    await folder.remove();
+    throw error;
   }
 }
 

@@ -36,21 +36,13 @@ export async function copyFile(
   from: string,
   to: string,
 ): Promise<Pick<CopiedFile, 'size' | 'sha256'> | undefined> {
-  const source = await openIfThere(from);
+  await using source = await openIfThere(from);
   if (source === undefined) return undefined;
-  try {
-    const target = await open(to, 'wx', 0o600);
-    try {
-      await target.chmod(0o600);
-      const copied = await copyBytes(source, target);
-      await target.sync();
-      return copied;
-    } finally {
-      await target.close();
-    }
-  } finally {
-    await source.close();
-  }
+  await using target = await open(to, 'wx', 0o600);
+  await target.chmod(0o600);
+  const copied = await copyBytes(source, target);
+  await target.sync();
+  return copied;
 }
 
 async function copyBytes(

@@ -2,10 +2,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataDirInUseError, EmbeddedPostgresError } from './start-error.ts';
 
-interface DataDirLock {
-  release(): void;
-}
-
 /**
  * A killed service needs a moment to leave the process table, and holds its lock until then. Two seconds are enough on
  * a machine under load, and a short wait for a person who started a second service by mistake.
@@ -24,7 +20,7 @@ const sqliteBusyCode = 5;
  * Unlike an advisory lock in the server, it exists before the server starts and survives its restarts. It needs no
  * program that a small container may lack.
  */
-export async function lockDataDir(dataDir: string, lockPath: string): Promise<DataDirLock> {
+export async function lockDataDir(dataDir: string, lockPath: string): Promise<Disposable> {
   const deadlineMs = performance.now() + lockWaitMsMax;
   for (;;) {
     const lock = tryLock(dataDir, lockPath);
@@ -34,14 +30,13 @@ export async function lockDataDir(dataDir: string, lockPath: string): Promise<Da
   }
 }
 
-function tryLock(dataDir: string, lockPath: string): DataDirLock | undefined {
+function tryLock(dataDir: string, lockPath: string): Disposable | undefined {
   let file: DatabaseSync | undefined;
   try {
     file = new DatabaseSync(lockPath);
     // Without a journal on disk there is nothing to clean up after a kill: the file stays empty.
     file.exec('pragma journal_mode = memory; begin exclusive');
-    const locked = file;
-    return { release: () => locked.close() };
+    return file;
   } catch (cause) {
     file?.close();
     if (!(cause instanceof Error)) throw cause;

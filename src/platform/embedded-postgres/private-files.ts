@@ -8,22 +8,14 @@ export async function makePrivateDir(path: string): Promise<void> {
 
 /** Writes a new file that only its owner can read, whatever the umask, and syncs it to disk. */
 export async function writePrivateFile(path: string, content: string | Buffer): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await file.chmod(0o600);
-    await file.writeFile(content);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, 'wx', 0o600);
+  await file.chmod(0o600);
+  await file.writeFile(content);
+  await file.sync();
 }
 
 /** A new or renamed entry survives a power failure only once its folder is synced too. */
 export async function syncDir(path: string): Promise<void> {
-  const dir = await open(path, 'r');
-  try {
-    await dir.sync();
-  } finally {
-    await dir.close();
-  }
+  await using dir = await open(path, 'r');
+  await dir.sync();
 }
