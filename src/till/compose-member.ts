@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { Server as NetServer } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
 import type { Dependency } from '../http/operations/health.ts';
+import { withDeadline } from '../platform/deadline.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { mergeReports } from '../processes/merge-metrics.ts';
 import type { Start } from './start.ts';
@@ -24,12 +24,9 @@ export class Retirement {
   async begin(server: Server): Promise<void> {
     this.#hasBegun = true;
     const closed = Promise.withResolvers<void>();
-    const expired = new AbortController();
     // Not the method of the HTTP server, which would close idle connections at once: a request may be on its way on one.
     NetServer.prototype.close.call(server, () => closed.resolve());
-    const limit = setTimeout(retireMsMax, undefined, { signal: expired.signal }).catch(() => {});
-    await Promise.race([closed.promise, limit]);
-    expired.abort();
+    await withDeadline(closed.promise, retireMsMax, 'retiring').catch(() => {});
   }
 }
 

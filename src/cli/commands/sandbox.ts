@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { defineCommand, UsageError } from '../command.ts';
 
 export const sandbox = defineCommand({
@@ -22,17 +23,10 @@ which the controls may be called, besides localhost and IP addresses. See sandbo
   run: async ({ values, environment, output, signal }) => {
     const { sandbox, welcome } = await startSandbox(values, environment);
     output.result({ url: sandbox.url }, welcome);
-    await aborted(signal);
+    if (!signal.aborted) await once(signal, 'abort');
     await sandbox.close();
   },
 });
-
-function aborted(signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  signal.addEventListener('abort', () => resolve(), { once: true });
-  if (signal.aborted) resolve();
-  return promise;
-}
 
 interface SandboxOptions {
   readonly port: string | undefined;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
+import { withDeadline } from '../deadline.ts';
 import type { Logger } from '../logger.ts';
 import type { ServerCommand } from './server-command.ts';
 import { forwardServerLog } from './server-log.ts';
@@ -49,7 +49,7 @@ export function launchServer(options: {
   const fail = (reason: string) =>
     reject(new EmbeddedPostgresError(`The embedded PostgreSQL ${reason} (${log.lastLines()}).`));
   ended.then((how) => fail(`ended with ${how} before it was ready`));
-  settlesWithin(Promise.allSettled([ready]), readyTimeoutMs).then((isSettled) => {
+  settlesWithin(ready, readyTimeoutMs).then((isSettled) => {
     if (isSettled) return;
     fail(`was not ready within ${readyTimeoutMs / 1_000} seconds`);
     stop().catch((err) => logger.error({ err }, 'unready PostgreSQL server not stopped'));
@@ -77,14 +77,9 @@ async function endOf(child: ChildProcess): Promise<string> {
   return how;
 }
 
-async function settlesWithin(promise: Promise<unknown>, waitMs: number): Promise<boolean> {
-  const timer = new AbortController();
-  const timedOut = delay(waitMs, false, { signal: timer.signal, ref: true }).catch(() => false);
-  const settled = promise.then(
+function settlesWithin(promise: Promise<unknown>, waitMs: number): Promise<boolean> {
+  return withDeadline(Promise.allSettled([promise]), waitMs, 'the wait').then(
     () => true,
-    () => true,
+    () => false,
   );
-  const isSettled = await Promise.race([settled, timedOut]);
-  timer.abort();
-  return isSettled;
 }
