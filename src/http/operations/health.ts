@@ -3,6 +3,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { shareConcurrent } from '../../platform/share-concurrent.ts';
 import { version } from '../../platform/version.ts';
 import { component } from '../docs/components.ts';
+import { operatorRoute } from './operator-route.ts';
 
 export interface Dependency {
   readonly name: string;
@@ -56,22 +57,18 @@ export function registerHealth(
   const check = shareConcurrent(() => readHealth(dependencies));
   app.get(
     '/health',
-    {
-      config: { failures: ['malformed_request'] },
-      schema: {
-        tags: ['operations'],
-        operationId: 'getHealth',
-        summary: 'Check whether the database and the cache are ready',
-        security: [],
-        response: {
-          200: jsonResponse('Every dependency is up.', { schema: HealthSchema, example: healthyExample }),
-          503: jsonResponse('A dependency is down, or the service is stopping. `error` lists the causes.', {
-            schema: HealthSchema,
-            example: unhealthyExample,
-          }),
-        },
+    operatorRoute({
+      operationId: 'getHealth',
+      summary: 'Check whether the database and the cache are ready',
+      response: {
+        200: jsonResponse('Every dependency is up.', HealthSchema, { ok: healthyExample }),
+        503: jsonResponse(
+          'A dependency is down, or the service is stopping. `error` lists the causes.',
+          HealthSchema,
+          { error: unhealthyExample },
+        ),
       },
-    },
+    }),
     async (_request, reply) => {
       const health = isStopping() ? withStopping(await check()) : await check();
       return reply.code(health.status === 'ok' ? 200 : 503).send(health);
@@ -80,26 +77,15 @@ export function registerHealth(
   registerReadiness(app, dependencies, isStopping);
   app.get(
     '/health/live',
-    {
-      config: { failures: ['malformed_request'] },
-      schema: {
-        tags: ['operations'],
-        operationId: 'getLiveness',
-        summary: 'Check whether the process is alive',
-        security: [],
-        response: {
-          200: {
-            description: 'The process is alive.',
-            content: {
-              'application/json': {
-                schema: component('Liveness', { status: Type.String() }),
-                examples: { alive: { value: { status: 'ok' } } },
-              },
-            },
-          },
-        },
+    operatorRoute({
+      operationId: 'getLiveness',
+      summary: 'Check whether the process is alive',
+      response: {
+        200: jsonResponse('The process is alive.', component('Liveness', { status: Type.String() }), {
+          alive: { status: 'ok' },
+        }),
       },
-    },
+    }),
     async () => ({ status: 'ok' }),
   );
 }
@@ -120,24 +106,18 @@ function registerReadiness(
     );
   app.get(
     '/health/ready',
-    {
-      config: { failures: ['malformed_request'] },
-      schema: {
-        tags: ['operations'],
-        operationId: 'getReadiness',
-        summary: 'Check whether the process can serve requests',
-        description:
-          'For load balancers and readiness probes. The cache does not count, because requests are served without it.',
-        security: [],
-        response: {
-          200: jsonResponse('The database can be reached.', { schema, example: { status: 'ok' } }),
-          503: jsonResponse('The database cannot be reached, or the service is stopping.', {
-            schema,
-            example: { status: 'error' },
-          }),
-        },
+    operatorRoute({
+      operationId: 'getReadiness',
+      summary: 'Check whether the process can serve requests',
+      description:
+        'For load balancers and readiness probes. The cache does not count, because requests are served without it.',
+      response: {
+        200: jsonResponse('The database can be reached.', schema, { ok: { status: 'ok' } }),
+        503: jsonResponse('The database cannot be reached, or the service is stopping.', schema, {
+          error: { status: 'error' },
+        }),
       },
-    },
+    }),
     async (_request, reply) => {
       const isOk = !isStopping() && (await isReady());
       return reply.code(isOk ? 200 : 503).send({ status: isOk ? 'ok' : 'error' });
@@ -172,10 +152,8 @@ function withStopping({ error, details, ...health }: Health): Health {
   return { ...health, status: 'error', error: { ...error, service }, details: { ...details, service } };
 }
 
-function jsonResponse<Body extends { readonly status: string }>(
-  description: string,
-  { schema, example }: { readonly schema: TSchema; readonly example: Body },
-) {
-  const examples = { [example.status]: { value: example } };
+/** With one example, under its name. */
+function jsonResponse(description: string, schema: TSchema, named: Readonly<Record<string, object>>) {
+  const examples = Object.fromEntries(Object.entries(named).map(([name, value]) => [name, { value }]));
   return { description, content: { 'application/json': { schema, examples } } };
 }

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { withDeadline } from '../../platform/deadline.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { shareConcurrent } from '../../platform/share-concurrent.ts';
+import { operatorRoute } from './operator-route.ts';
 
 export interface MetricsParts {
   readonly metrics: Metrics;
@@ -25,26 +26,21 @@ export function registerMetrics(
   });
   app.get(
     '/metrics',
-    {
-      config: { failures: ['malformed_request'] },
-      schema: {
-        tags: ['operations'],
-        operationId: 'getMetrics',
-        summary: 'Get metrics in the Prometheus text format',
-        security: [],
-        response: {
-          200: {
-            description: 'The current values.',
-            content: {
-              'text/plain': {
-                schema: Type.String(),
-                examples: { counter: { value: 'payments_succeeded_total 42\n' } },
-              },
+    operatorRoute({
+      operationId: 'getMetrics',
+      summary: 'Get metrics in the Prometheus text format',
+      response: {
+        200: {
+          description: 'The current values.',
+          content: {
+            'text/plain': {
+              schema: Type.String(),
+              examples: { counter: { value: 'payments_succeeded_total 42\n' } },
             },
           },
         },
       },
-    },
+    }),
     async (_request, reply) => {
       const text = await scrape();
       await app.largeResponses.wait(reply);
