@@ -106,11 +106,11 @@ export async function connectToPrimary(
 
 /** Runs `work` in a session of its own. */
 export async function withPrimary<T>(
-  url: string,
+  address: string | DatabaseServers,
   options: SessionOptions,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  const client = await connectToPrimary(url, options);
+  const client = await connectToPrimary(address, options);
   try {
     return await work(client);
   } finally {

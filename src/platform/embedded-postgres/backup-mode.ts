@@ -1,12 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { isLockTimeout } from '../postgres.ts';
+import { connectToPrimary } from '../primary-connection.ts';
 import { EmbeddedPostgresError } from './start-error.ts';
 
 /** One backup at a time ("tlbk" in ASCII). */
 const advisoryLockId = 0x746c626b;
-const connectTimeoutMs = 5_000;
 /** The server takes a moment to notice that a backup was killed. */
 const lockTimeoutMs = 5_000;
 /** The slowest statement waits for a checkpoint: seconds, or minutes on a busy disk. */
@@ -32,16 +32,8 @@ export class BackupMode implements AsyncDisposable {
   }
 
   static async connect(url: string): Promise<BackupMode> {
-    const client = new pg.Client({
-      connectionString: url,
-      application_name: 'till backup',
-      connectionTimeoutMillis: connectTimeoutMs,
-      query_timeout: queryTimeoutMs,
-    });
-    // The next statement reports a connection that broke.
-    client.on('error', () => {});
-    await client.connect();
-    return new BackupMode(client);
+    const options = { application_name: 'till backup', query_timeout: queryTimeoutMs };
+    return new BackupMode(await connectToPrimary(url, options));
   }
 
   async start(): Promise<void> {
