@@ -136,7 +136,6 @@ export function registerListRoute<Row, View>(app: FastifyInstance, route: ListRo
         columns: included === undefined ? columns : [...columns, ...customerColumns],
         cursor: asked.cursor,
         read: (page: CsvPageRequest) => read({ ...withoutPage(asked), ...page }),
-        toResponse: (view) => view,
       });
     },
   });

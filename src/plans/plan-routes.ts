@@ -174,14 +174,10 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
     query: ListQuery,
     response: { 200: withCsv(response('All plans.', Type.Array(PlanSchema), [example]), columns, example) },
     run: async (request, reply) => {
-      const rows = () => plans.list(request.query.activeOnly === 'true');
-      if (!wantsCsv(request)) return (await rows()).map(planView);
-      return request.server.csvExports.sendAll(request, reply, {
-        name: 'plans',
-        columns,
-        rows,
-        toResponse: planView,
-      });
+      const list = async () => (await plans.list(request.query.activeOnly === 'true')).map(planView);
+      if (!wantsCsv(request)) return list();
+      const read = async () => ({ data: await list(), nextCursor: null });
+      return request.server.csvExports.send(request, reply, { name: 'plans', columns, read });
     },
   });
   routes.add(`GET ${path}/:id`, {

@@ -29,21 +29,21 @@ export interface CsvPageRequest {
   readonly skip: number;
 }
 
-interface CsvPage<Row> {
-  readonly data: readonly Row[];
+interface CsvPage {
+  /** Objects as the API shows them. */
+  readonly data: readonly unknown[];
   /** Null on the last page. */
   readonly nextCursor: string | null;
 }
 
 /** A list that can be exported. */
-export interface CsvSource<Row> {
+export interface CsvSource {
   /** The name of the file. */
   readonly name: string;
   readonly columns: readonly CsvColumn[];
   /** Where to start. */
   readonly cursor?: string | undefined;
-  readonly read: (page: CsvPageRequest) => Promise<CsvPage<Row>>;
-  readonly toResponse: (row: Row) => unknown;
+  readonly read: (page: CsvPageRequest) => Promise<CsvPage>;
 }
 
 declare module 'fastify' {
@@ -76,11 +76,7 @@ export class CsvExports {
   }
 
   /** A failure of the first page still gets a problem as response. */
-  async send<Row>(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    source: CsvSource<Row>,
-  ): Promise<FastifyReply> {
+  async send(request: FastifyRequest, reply: FastifyReply, source: CsvSource): Promise<FastifyReply> {
     const reader = this.#readers.admit(request, reply);
     if (reader === undefined) throw tooManyExports();
     const { rowsMax, pageRows } = this.#limits;
@@ -96,24 +92,11 @@ export class CsvExports {
     return reply.send(this.#stream(request, reply, { source, first, reader }));
   }
 
-  /** A list that has no pages. */
-  sendAll<Row>(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { rows, ...source }: Omit<CsvSource<Row>, 'read'> & { readonly rows: () => Promise<readonly Row[]> },
-  ): Promise<FastifyReply> {
-    const read = async () => ({ data: await rows(), nextCursor: null });
-    return this.send(request, reply, { ...source, read });
-  }
-
   /**
    * The cursor of the last row of the export. Null if no rows follow it. It is found from the first page on, not from the
    * start of the list: rows that are created in between would move it, and the next file would skip or repeat rows.
    */
-  async #cursorOfNextFile<Row>(
-    { read }: CsvSource<Row>,
-    { data, nextCursor }: CsvPage<Row>,
-  ): Promise<string | null> {
+  async #cursorOfNextFile({ read }: CsvSource, { data, nextCursor }: CsvPage): Promise<string | null> {
     const rowsLeft = this.#limits.rowsMax - data.length;
     if (nextCursor === null || rowsLeft === 0) return nextCursor;
     // Only an index is read to skip rows.
@@ -121,7 +104,7 @@ export class CsvExports {
     return last.nextCursor;
   }
 
-  #stream<Row>(request: FastifyRequest, reply: FastifyReply, start: StartedExport<Row>): Readable {
+  #stream(request: FastifyRequest, reply: FastifyReply, start: StartedExport): Readable {
     request.isStream = true;
     // From here on, the time limit below applies, and a caller that reads nothing is disconnected like any other.
     request.server.openRequests.leave(reply);
@@ -141,10 +124,10 @@ export class CsvExports {
     return body;
   }
 
-  async *#lines<Row>({ source, first, reader }: StartedExport<Row>): AsyncGenerator<string, void> {
-    const { columns, read, toResponse } = source;
+  async *#lines({ source, first, reader }: StartedExport): AsyncGenerator<string, void> {
+    const { columns, read } = source;
     const { rowsMax, pageRows } = this.#limits;
-    const linesOf = ({ data }: CsvPage<Row>) => data.map((row) => csvLine(columns, toResponse(row))).join('');
+    const linesOf = ({ data }: CsvPage) => data.map((object) => csvLine(columns, object)).join('');
     yield headerLine(columns) + linesOf({ ...first, data: first.data.slice(0, rowsMax) });
     let [page, sent] = [first, first.data.length];
     while (page.nextCursor !== null && sent < rowsMax) {
@@ -157,9 +140,9 @@ export class CsvExports {
 }
 
 /** An export whose first page has been read. */
-interface StartedExport<Row> {
-  readonly source: CsvSource<Row>;
-  readonly first: CsvPage<Row>;
+interface StartedExport {
+  readonly source: CsvSource;
+  readonly first: CsvPage;
   readonly reader: OpenReader;
 }
 
