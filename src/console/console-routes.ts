@@ -1,15 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type ReadyFile, readyFile, sendReadyFile } from '../http/ready-file.ts';
+import { mediaTypeOf, readyFile, sendReadyFile } from '../http/ready-file.ts';
 import { version } from '../platform/version.ts';
 import { pageHeaders } from './page-headers.ts';
 
-const types = {
-  'console.js': 'text/javascript; charset=utf-8',
-  'console.css': 'text/css; charset=utf-8',
-  'icon.svg': 'image/svg+xml',
-  'licences.txt': 'text/plain; charset=utf-8',
-} as const;
+const assets = ['console.js', 'console.css', 'icon.svg', 'licences.txt'];
 
 /** How people can sign in. The page passes it to its script. */
 interface SignInWays {
@@ -28,8 +23,8 @@ export function registerConsoleRoutes(app: FastifyInstance, ways: SignInWays): v
     });
   // A file that does not exist is not a page.
   app.get('/console/assets/*', { schema }, (_request, reply) => reply.callNotFound());
-  for (const [name, type] of Object.entries(types)) {
-    const asset = readAsset(name, type);
+  for (const name of assets) {
+    const asset = readyFile(readDist(name), mediaTypeOf(name));
     app.get(`/console/assets/${name}`, { schema, onRequest: hideHead }, (request, reply) =>
       sendReadyFile(request, reply, asset),
     );
@@ -40,10 +35,6 @@ export function registerConsoleRoutes(app: FastifyInstance, ways: SignInWays): v
 function hideHead(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
   request.isLogged = request.method === 'HEAD';
   done();
-}
-
-function readAsset(name: string, type: string): ReadyFile {
-  return readyFile(readDist(name), type);
 }
 
 function readDist(name: string): Buffer {

@@ -1,15 +1,11 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import { once, type ReadyFile, readyFile, sendReadyFile } from '../ready-file.ts';
+import { mediaTypeOf, once, type ReadyFile, readyFile, sendReadyFile } from '../ready-file.ts';
 import { pagePolicy } from '../security-headers.ts';
 import { type ReferenceDocument, referencePage } from './reference-page.ts';
 
-/** The files that the page loads, with their types. */
-const assets = {
-  'reference.js': 'text/javascript; charset=utf-8',
-  'reference.css': 'text/css; charset=utf-8',
-  'icon.svg': 'image/svg+xml',
-};
+/** The files that the page loads. */
+const assets = ['reference.js', 'reference.css', 'icon.svg'];
 
 const path = '/api/docs';
 
@@ -33,9 +29,9 @@ export function registerDocPages(app: FastifyInstance): void {
     [`${path}/openapi.json`]: json,
     [`${path}/yaml`]: file(() => app.swagger({ yaml: true }), 'application/yaml; charset=utf-8'),
     ...Object.fromEntries(
-      Object.entries(assets).map(([name, type]) => [
+      assets.map((name) => [
         `${path}/static/${name}`,
-        file(() => readFileSync(new URL(`page/${name}`, import.meta.url)), type),
+        file(() => readFileSync(new URL(`page/${name}`, import.meta.url)), mediaTypeOf(name)),
       ]),
     ),
   };

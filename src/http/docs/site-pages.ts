@@ -1,22 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { extname, join, relative, sep } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
-import { once, type ReadyFile, readyFile, sendReadyFile } from '../ready-file.ts';
+import { mediaTypeOf, once, type ReadyFile, readyFile, sendReadyFile } from '../ready-file.ts';
 import { pagePolicy } from '../security-headers.ts';
 
 /** `npm run site` writes it. A checkout has it only after that. */
 const builtSite = fileURLToPath(new URL('../../../site/dist', import.meta.url));
-
-const types: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.json': 'application/json; charset=utf-8',
-  '.txt': 'text/plain; charset=utf-8',
-  '.svg': 'image/svg+xml',
-  '.png': 'image/png',
-};
 
 /**
  * Serves the documentation at /docs, if it has been built. A request finds a file only among those that were there at the
@@ -42,8 +32,7 @@ function findFiles(folder: string): ReadonlyMap<string, () => ReadyFile> {
   return new Map(
     listFiles(folder).map((file) => {
       const path = relative(folder, file).split(sep).join('/');
-      const type = types[extname(file)] ?? 'application/octet-stream';
-      return [path, once(() => readyFile(readFileSync(file), type))];
+      return [path, once(() => readyFile(readFileSync(file), mediaTypeOf(file)))];
     }),
   );
 }
