@@ -105,22 +105,11 @@ interface ServiceParts extends Pick<PlatformParts, 'database' | 'logger' | 'metr
 type Composed = ReturnType<typeof withDefaults>;
 
 function withDefaults({ config, ...parts }: ServiceParts) {
-  const { webhookRetentionDays: retentionDays, entitlementGraceDays, returnUrlOrigins, events } = config;
-  const { clock = systemClock, crashPoints = noCrashPoints } = parts;
-  const { processorClock = clock } = parts;
-  const { overviewTimeZone, usageRetentionDays } = config;
-  return {
-    ...{
-      ...parts,
-      clock,
-      processorClock,
-      crashPoints,
-      retentionDays,
-      entitlementGraceDays,
-      returnUrlOrigins,
-    },
-    ...{ events, overviewTimeZone, usageRetentionDays },
-  };
+  const { clock = systemClock, processorClock = clock, crashPoints = noCrashPoints } = parts;
+  const { webhookRetentionDays: retentionDays, entitlementGraceDays, usageRetentionDays } = config;
+  const { returnUrlOrigins, overviewTimeZone, events } = config;
+  const settings = { retentionDays, entitlementGraceDays, usageRetentionDays, returnUrlOrigins };
+  return { ...parts, clock, processorClock, crashPoints, ...settings, overviewTimeZone, events };
 }
 
 export type Services = ReturnType<typeof composeServices>;
@@ -138,15 +127,12 @@ export function composeServices(given: ServiceParts) {
     settle: (subscriptionId, exceptClaimId) => sweeper.settleOf(subscriptionId, exceptClaimId),
   });
   const domain = composeDomain({ ...parts, idempotency, turns }, stores, mirrors);
-  const { outbox, eventUpkeep, eventFeed } = composeEvents({
-    ...parts,
-    stores,
-    entitlements: domain.entitlements,
-  });
+  const { entitlements } = domain;
+  const events = composeEvents({ ...parts, stores, entitlements });
   const endpoints = composeEndpoints({ ...parts, idempotency });
-  const usage = composeUsage({ ...parts, idempotency, entitlements: domain.entitlements, events: outbox });
-  outbox.onAppended(() => {
-    eventFeed.nudge();
+  const usage = composeUsage({ ...parts, idempotency, entitlements, events: events.outbox });
+  events.outbox.onAppended(() => {
+    events.eventFeed.nudge();
     endpoints.dispatcher.nudge();
     parts.reportWork?.();
   });
@@ -174,10 +160,10 @@ export function composeServices(given: ServiceParts) {
   };
   /** Waits for work that continues after responses were sent: completing claims, and the worker if it was started. */
   const stop = async (): Promise<void> => {
-    const parts = [idempotency, webhooks.worker, webhooks.resyncRuns, eventFeed, endpoints.dispatcher];
-    await Promise.all(parts.map((part) => part.stop()));
+    const { worker, resyncRuns } = webhooks;
+    const working = [idempotency, worker, resyncRuns, events.eventFeed, endpoints.dispatcher];
+    await Promise.all(working.map((part) => part.stop()));
   };
-  const events = { outbox, eventUpkeep, eventFeed };
   return {
     ...domain,
     ...events,
