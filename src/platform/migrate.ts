@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Logger } from './logger.ts';
 import { withPrimary } from './primary-connection.ts';
+import { codeOf } from './unavailable.ts';
 
 /** The advisory lock under which one process at a time migrates ("till" in ASCII). */
 const advisoryLockId = 0x74696c6c;
@@ -147,7 +148,7 @@ async function applyWithRetries(client: pg.Client, migration: Migration, logger:
 }
 
 function isCollision(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && collisionCodes.some((code) => code === error.code);
+  return collisionCodes.includes(codeOf(error) ?? '');
 }
 
 /**
@@ -192,16 +193,12 @@ async function apply(client: pg.Client, migration: Migration, logger: Logger): P
     await client.query('commit');
   } catch (error) {
     await client.query('rollback');
-    throw isForbidden(error) ? notAllowed(migration.name, error) : error;
+    throw codeOf(error) === forbiddenCode ? notAllowed(migration.name, error) : error;
   }
 }
 
 /** PostgreSQL's code for a missing privilege. */
 const forbiddenCode = '42501';
-
-function isForbidden(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === forbiddenCode;
-}
 
 function notAllowed(name: string, cause: unknown): Error {
   return new Error(
