@@ -1,4 +1,4 @@
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { ApiGuard } from '../http/access/api-guard.ts';
 import type { LoadedApiKeys } from '../http/access/api-key-source.ts';
@@ -233,15 +233,10 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<str
  * reconnect to another process. Then accepts nothing new, and waits for requests in progress, up to a limit.
  */
 async function closeApp(app: FastifyInstance, stopDelayMs: number): Promise<void> {
-  await setTimeout(stopDelayMs);
+  await delay(stopDelayMs);
   // Runs just after incoming data was read: before that, a connection with an unread request would look idle.
   await setImmediate();
-  const expired = new AbortController();
-  const limit = setTimeout(drainTimeoutMs, undefined, { signal: expired.signal }).then(
-    () => app.server.closeAllConnections(),
-    () => undefined,
-  );
+  const limit = setTimeout(() => app.server.closeAllConnections(), drainTimeoutMs);
   await app.close();
-  expired.abort();
-  await limit;
+  clearTimeout(limit);
 }
