@@ -61,46 +61,23 @@ interface EndpointParts extends Pick<PlatformParts, 'database' | 'logger' | 'met
 export function composeEndpoints(parts: EndpointParts) {
   const { database, metrics, events: settings } = parts;
   const addresses = new AddressResolver(settings, settings.resolve);
-  const secrets = new SecretBox(settings.secretKeys);
   const store = new EndpointStore();
-  const deliveries = new DeliveryStore();
-  const resends = new ResendStore();
-  const eventStore = new EventStore();
   const deliveryList = new DeliveryListStore();
+  const shared = {
+    ...parts,
+    deliveries: new DeliveryStore(),
+    resends: new ResendStore(),
+    events: new EventStore(),
+    secrets: new SecretBox(settings.secretKeys),
+  };
   const sender = new EventSender(addresses, { timeoutMs: settings.attemptTimeoutMs });
-  const dispatcher = new DeliveryDispatcher({
-    ...parts,
-    endpoints: store,
-    deliveries,
-    resends,
-    events: eventStore,
-    sender,
-    secrets,
-    random: Math.random,
-  });
+  const dispatcher = new DeliveryDispatcher({ ...shared, endpoints: store, sender, random: Math.random });
   const onChanged = () => dispatcher.endpointsChanged();
-  const endpoints = new EndpointService({
-    ...parts,
-    store,
-    deliveries,
-    resends,
-    events: eventStore,
-    deliveryList,
-    secrets,
-    addresses,
-    addressPolicy: settings,
-    onChanged,
-  });
-  const events = new EventService({
-    ...parts,
-    endpoints: store,
-    resends,
-    events: eventStore,
-    deliveryList,
-    onChanged,
-  });
+  const checked = { addresses, addressPolicy: settings };
+  const endpoints = new EndpointService({ ...shared, ...checked, store, deliveryList, onChanged });
+  const events = new EventService({ ...shared, endpoints: store, deliveryList, onChanged });
   const measureDeliveries = async () =>
     metrics.eventDeliveryAge.set(await deliveryList.oldestUndeliveredSeconds(database));
-  const secretUpkeep = new SecretUpkeep({ ...parts, store, secrets });
+  const secretUpkeep = new SecretUpkeep({ ...shared, store });
   return { endpoints, events, dispatcher, secretUpkeep, measureDeliveries };
 }
