@@ -28,7 +28,7 @@ interface RowFinder<Row> {
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Row[]>;
 }
 
-type Search<Row> = (db: Queryable, text: string, limit: number) => Promise<readonly Row[]>;
+type SearchText<Row> = (db: Queryable, text: string, limit: number) => Promise<readonly Row[]>;
 type SearchAmounts<Row> = (
   db: Queryable,
   amounts: ReturnType<typeof currencyAmountsOf>,
@@ -43,28 +43,35 @@ export interface SearchedStores {
       text: string,
       options: { readonly limit: number; readonly withParts: boolean },
     ): Promise<readonly Customer[]>;
-    readonly searchExternalIds: Search<Customer>;
+    readonly searchExternalIds: SearchText<Customer>;
     findLive(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]>;
   };
   readonly plans: RowFinder<Plan> & {
     find(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]>;
     findByProductIds(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]>;
-    readonly searchNames: Search<Plan>;
+    readonly searchNames: SearchText<Plan>;
   };
   readonly payments: RowFinder<Payment> & {
-    readonly findByChargeId: Search<Payment>;
-    readonly findByLast4: Search<Payment>;
+    readonly findByChargeId: SearchText<Payment>;
+    readonly findByLast4: SearchText<Payment>;
     readonly findByAmounts: SearchAmounts<Payment>;
   };
   readonly refunds: RowFinder<Refund>;
   readonly subscriptions: RowFinder<Subscription>;
   readonly invoices: RowFinder<Invoice> & {
-    readonly searchNumbers: Search<Invoice>;
+    readonly searchNumbers: SearchText<Invoice>;
     readonly findByAmounts: SearchAmounts<Invoice>;
   };
   readonly checkouts: RowFinder<Checkout>;
   readonly webhookEvents: { find(db: Queryable, id: string): Promise<WebhookEvent | undefined> };
   readonly events: { find(db: Queryable, place: EventPlace): Promise<StoredEvent | undefined> };
+}
+
+/** One search, for all that take part in it. */
+interface Search {
+  readonly db: Queryable;
+  readonly text: string;
+  readonly stores: SearchedStores;
 }
 
 /**
@@ -77,15 +84,16 @@ export async function findMatches(
   text: string,
   { withWebhookEvents }: { readonly withWebhookEvents: boolean },
 ): Promise<readonly Match[]> {
+  const search: Search = { db, text, stores };
   const { customers, plans, payments, refunds, subscriptions, invoices, checkouts } = stores;
   const found = await Promise.all([
-    ofMirror(db, text, customers, showCustomer),
-    ofMirror(db, text, plans, showPlan),
-    ofMirror(db, text, payments, showPayment),
-    ofMirror(db, text, refunds, showRefund),
-    ofMirror(db, text, subscriptions, showSubscription),
-    ofMirror(db, text, invoices, showInvoice),
-    ofMirror(db, text, checkouts, showCheckout),
+    ofMirror(search, customers, showCustomer),
+    ofMirror(search, plans, showPlan),
+    ofMirror(search, payments, showPayment),
+    ofMirror(search, refunds, showRefund),
+    ofMirror(search, subscriptions, showSubscription),
+    ofMirror(search, invoices, showInvoice),
+    ofMirror(search, checkouts, showCheckout),
     ofVisible(text, async () => toMatches('processorId', await plans.findByProductIds(db, [text]), showPlan)),
     ofVisible(text, async () =>
       toMatches('processorId', await payments.findByChargeId(db, text, resultsMax), showPayment),
@@ -96,9 +104,9 @@ export async function findMatches(
         value: ({ externalId }) => externalId,
       }),
     ),
-    ofPeople(db, stores, text),
-    ofPlanNames(db, stores, text),
-    ofSharedValues(db, stores, text),
+    ofPeople(search),
+    ofPlanNames(search),
+    ofSharedValues(search),
     invoices
       .searchNumbers(db, text, resultsMax)
       .then((rows) => compared('number', text, rows, { show: showInvoice, value: ({ number }) => number })),
@@ -106,17 +114,13 @@ export async function findMatches(
       const event = withWebhookEvents ? await stores.webhookEvents.find(db, text) : undefined;
       return event === undefined ? [] : toMatches('processorId', [event], showWebhookEvent);
     }),
-    findEvent(db, stores.events, text),
+    findEvent(search),
   ]);
   return found.flat();
 }
 
 /** Emails and names of customers, and parts of them. Of the two, the one that fits better is shown as found. */
-async function ofPeople(
-  db: Queryable,
-  { customers }: SearchedStores,
-  text: string,
-): Promise<readonly Match[]> {
+async function ofPeople({ db, text, stores: { customers } }: Search): Promise<readonly Match[]> {
   const options = { limit: resultsMax, withParts: isPart(text) };
   const rows = await customers.searchPeople(db, text, options);
   return rows.flatMap((row) => [
@@ -126,22 +130,15 @@ async function ofPeople(
 }
 
 /** A text that is too short for a part is found only at the beginning of names. */
-async function ofPlanNames(
-  db: Queryable,
-  { plans }: SearchedStores,
-  text: string,
-): Promise<readonly Match[]> {
+async function ofPlanNames({ db, text, stores: { plans } }: Search): Promise<readonly Match[]> {
   const rows = await plans.searchNames(db, text, resultsMax);
   const matches = compared('name', text, rows, { show: showPlan, value: ({ name }) => name });
   return matches.filter(({ begins }) => begins || isPart(text));
 }
 
 /** Values that many objects can have: the last four digits of a card, and amounts. */
-async function ofSharedValues(
-  db: Queryable,
-  { payments, invoices }: SearchedStores,
-  text: string,
-): Promise<readonly Match[]> {
+async function ofSharedValues({ db, text, stores }: Search): Promise<readonly Match[]> {
+  const { payments, invoices } = stores;
   const amounts = currencyAmountsOf(text);
   const [byCard, paid, billed] = await Promise.all([
     isLast4(text) ? payments.findByLast4(db, text, resultsMax) : [],
@@ -164,8 +161,7 @@ function currencyAmountsOf(text: string) {
 }
 
 async function ofMirror<Row>(
-  db: Queryable,
-  text: string,
+  { db, text }: Search,
   reader: RowFinder<Row>,
   show: (row: Row) => Found | undefined,
 ): Promise<readonly Match[]> {
@@ -181,13 +177,9 @@ async function ofVisible(text: string, find: () => Promise<readonly Match[]>): P
   return isVisible(text) ? find() : [];
 }
 
-async function findEvent(
-  db: Queryable,
-  events: SearchedStores['events'],
-  text: string,
-): Promise<readonly Match[]> {
+async function findEvent({ db, text, stores }: Search): Promise<readonly Match[]> {
   const place = parseEventId(text);
-  const event = place === undefined ? undefined : await events.find(db, place);
+  const event = place === undefined ? undefined : await stores.events.find(db, place);
   return event === undefined ? [] : toMatches('id', [event], showEvent);
 }
 
