@@ -3,14 +3,17 @@ import type { PlatformParts } from '../../platform/parts.ts';
 import type { Tracer } from '../../platform/tracing.ts';
 import { WakeableSleep } from '../../platform/wakeable-sleep.ts';
 import type { EventEndpoint } from '../endpoints/endpoint.ts';
-import type { EndpointStore } from '../endpoints/endpoint-store.ts';
 import { messageOf } from '../feed/stored-event.ts';
 import { DeliveryQueue, newDelivery, type QueuedDelivery } from './delivery-queue.ts';
 import { DeliveryReport } from './delivery-report.ts';
-import type { DeliveryStore, WaitingDelivery } from './delivery-store.ts';
+import type { WaitingDelivery, WaitingKind } from './delivery-store.ts';
 import type { EventSender } from './event-sender.ts';
-import { type EndedDelivery, type RecordedBatch, recordDeliveries } from './record-deliveries.ts';
-import type { ResendStore } from './resend-store.ts';
+import {
+  type EndedDelivery,
+  type RecordedBatch,
+  type RecordParts,
+  recordDeliveries,
+} from './record-deliveries.ts';
 
 /**
  * Concurrent deliveries to one endpoint. An attempt takes at most ten seconds, so even the slowest endpoint gets one
@@ -37,18 +40,10 @@ const positionDelayMs = 5_000;
 const stopGraceMs = 1_000;
 const failureDelayMs = 1_000;
 
-export interface LaneParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
-  readonly endpoints: EndpointStore;
-  readonly deliveries: DeliveryStore;
-  readonly resends: ResendStore;
+export interface LaneParts extends RecordParts, Pick<PlatformParts, 'logger' | 'metrics'> {
   readonly sender: EventSender;
-  /** Between 0 and 1, for jitter. */
-  readonly random: () => number;
   readonly tracer?: Tracer | undefined;
 }
-
-/** What waits at an endpoint: deliveries between two attempts, and events to send again. */
-type WaitingKind = 'retries' | 'resends';
 
 /** The lease of an endpoint. A failover or a restore ends it: it is valid only in its own history of the database. */
 interface Lease {
@@ -240,17 +235,17 @@ export class DeliveryLane {
 
   /** Loads what is due of one kind. */
   async #readDue(kind: WaitingKind): Promise<void> {
-    const { database, deliveries, resends } = this.#parts;
-    const [store, busy, busyMax] =
+    const { database, deliveries } = this.#parts;
+    const [busy, busyMax] =
       kind === 'retries'
-        ? [deliveries, this.#queue.busyObjects, parallelMax]
-        : [resends, this.#queue.busyResends, parallelResendsMax];
+        ? [this.#queue.busyObjects, parallelMax]
+        : [this.#queue.busyResends, parallelResendsMax];
     const room = busyMax - busy.length;
     if (room <= 0 || performance.now() < this.#dueAtMs[kind]) return;
     // `update` can make something due while the statement runs, which may not see it.
     this.#dueAtMs[kind] = Number.POSITIVE_INFINITY;
     try {
-      const waiting = await store.findWaiting(database, this.endpoint.id, busy, room + 1);
+      const waiting = await deliveries.findWaiting(database, kind, this.endpoint.id, busy, room + 1);
       this.#setDueIn(kind, this.#load(waiting, room, kind));
     } catch (error) {
       this.#dueAtMs[kind] = 0;

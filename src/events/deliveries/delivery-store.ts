@@ -10,6 +10,11 @@ const rangeMax = 10_000;
 
 type WithTypes = Pick<EventEndpoint, 'id' | 'types'>;
 
+/** What waits at an endpoint: deliveries between two attempts, and events to send again. */
+export type WaitingKind = 'retries' | 'resends';
+
+const tableOf = (kind: WaitingKind) => `event_${kind}`;
+
 /** A delivery that waits for an attempt. */
 export interface WaitingDelivery {
   readonly id: string;
@@ -81,14 +86,36 @@ export class DeliveryStore {
     return { events, position: next === undefined ? upTo : next.position - 1 };
   }
 
-  /** The deliveries that are due next, without those of `busy` objects. The caller checks `dueInMs`. */
+  /**
+   * What is due next at an endpoint, with its events. Without the retries of `busy` objects, or the `busy` resends, which
+   * are in memory. The caller checks `dueInMs`.
+   */
   async findWaiting(
     db: Queryable,
+    kind: WaitingKind,
     endpointId: string,
     busy: readonly string[],
     limit: number,
   ): Promise<readonly WaitingDelivery[]> {
-    return readWaiting(db, 'event_retries', [endpointId, busy, limit]);
+    const rows = await db.query<WaitingRow>(
+      `select waiting.id as "deliveryId", waiting.created_at as "deliveryCreatedAt", attempt,
+         coalesce(give_up_at <= now(), false) as "isLast", events.position is not null as "isKept",
+         extract(epoch from next_attempt_at - now())::float8 * 1000 as "dueInMs",
+         waiting.position, ${millisOf('event_created_at')} as "createdAtMs",
+         ${checksumOf('waiting.position', 'event_created_at')} as checksum, waiting.object_id as "objectId",
+         waiting.customer_id as "customerId", type, object_type as "objectType", data, previous, cause,
+         traceparent
+       from (select * from till.${tableOf(kind)}
+           where endpoint_id = $1 and ${kind === 'retries' ? 'object_id' : 'id'} <> all($2)
+           order by next_attempt_at limit $3) as waiting
+         left join till.events on events.position = waiting.position and events.created_at = event_created_at
+       order by next_attempt_at`,
+      [endpointId, busy, limit],
+      `find_waiting_${tableOf(kind)}`,
+    );
+    return rows.map(({ deliveryId: id, deliveryCreatedAt, attempt, isLast, isKept, dueInMs, ...event }) => ({
+      ...{ id, createdAt: deliveryCreatedAt, attempt, isLast, isKept, dueInMs, event },
+    }));
   }
 
   /** Safe to repeat: the connection may break just after a commit. */
@@ -130,9 +157,9 @@ export class DeliveryStore {
     );
   }
 
-  deleteWaiting(tx: Transaction, endpointId: string, ids: readonly string[]): void {
+  deleteWaiting(tx: Transaction, kind: WaitingKind, endpointId: string, ids: readonly string[]): void {
     if (ids.length === 0) return;
-    tx.send('delete from till.event_retries where endpoint_id = $1 and id = any($2)', [endpointId, ids]);
+    tx.send(`delete from till.${tableOf(kind)} where endpoint_id = $1 and id = any($2)`, [endpointId, ids]);
   }
 
   /** Lets the next event of each object wait, if there is one up to the position `until`. */
@@ -186,44 +213,9 @@ export class DeliveryStore {
   }
 }
 
-interface WaitingRow {
-  readonly deliveryId: string;
-  readonly deliveryCreatedAt: Date;
-  readonly attempt: number;
-  readonly isLast: boolean;
-  readonly isKept: boolean;
-  readonly dueInMs: number;
-}
-
-/**
- * The rows of an endpoint that are due next, with their events. Without those of `busy` objects, or `busy` resends, which
- * are in memory.
- */
-export async function readWaiting(
-  db: Queryable,
-  table: 'event_retries' | 'event_resends',
-  values: readonly [endpointId: string, busy: readonly string[], limit: number],
-): Promise<readonly WaitingDelivery[]> {
-  const rows = await db.query<WaitingRow & StoredEvent>(
-    `select waiting.id as "deliveryId", waiting.created_at as "deliveryCreatedAt", attempt,
-       coalesce(give_up_at <= now(), false) as "isLast", events.position is not null as "isKept",
-       extract(epoch from next_attempt_at - now())::float8 * 1000 as "dueInMs",
-       waiting.position, ${millisOf('event_created_at')} as "createdAtMs",
-       ${checksumOf('waiting.position', 'event_created_at')} as checksum, waiting.object_id as "objectId",
-       waiting.customer_id as "customerId", type, object_type as "objectType", data, previous, cause,
-       traceparent
-     from (select * from till.${table}
-         where endpoint_id = $1 and ${table === 'event_retries' ? 'object_id' : 'id'} <> all($2)
-         order by next_attempt_at limit $3) as waiting
-       left join till.events on events.position = waiting.position and events.created_at = event_created_at
-     order by next_attempt_at`,
-    values,
-    `find_waiting_${table}`,
-  );
-  return rows.map(({ deliveryId: id, deliveryCreatedAt, attempt, isLast, isKept, dueInMs, ...event }) => ({
-    ...{ id, createdAt: deliveryCreatedAt, attempt, isLast, isKept, dueInMs, event },
-  }));
-}
+/** A waiting delivery and its event, whose fields have their own names. */
+type WaitingRow = Omit<WaitingDelivery, 'id' | 'createdAt' | 'event'> &
+  StoredEvent & { readonly deliveryId: string; readonly deliveryCreatedAt: Date };
 
 /** The record set of `recordsText`, as $2. */
 export const recordSet = `jsonb_to_recordset($2::jsonb) as v (id uuid, position bigint, "eventCreatedAt" timestamptz,

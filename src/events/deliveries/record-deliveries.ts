@@ -13,7 +13,7 @@ export interface EndedDelivery {
   readonly outcome: DeliveryOutcome | null;
 }
 
-interface RecordParts {
+export interface RecordParts {
   readonly database: Database;
   readonly endpoints: EndpointStore;
   readonly deliveries: DeliveryStore;
@@ -85,8 +85,8 @@ export function recordDeliveries(
     const [resent, inOrder] = partition(finished.map(({ delivery }) => delivery));
     const [retriedResends, retriedInOrder] = partition(retries);
     const withRows = inOrder.filter(({ hasRow }) => hasRow);
-    deliveries.deleteWaiting(tx, endpoint.id, idsOf(withRows));
-    resends.deleteWaiting(tx, endpoint.id, idsOf(resent));
+    deliveries.deleteWaiting(tx, 'retries', endpoint.id, idsOf(withRows));
+    deliveries.deleteWaiting(tx, 'resends', endpoint.id, idsOf(resent));
     deliveries.insertFinished(tx, endpoint.id, finished.map(toRecord));
     deliveries.saveWaiting(tx, endpoint.id, [
       ...retriedInOrder,

@@ -1,12 +1,6 @@
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
 import type { StoredEvent } from '../feed/stored-event.ts';
-import {
-  type DeliveryRecord,
-  readWaiting,
-  recordSet,
-  recordsText,
-  type WaitingDelivery,
-} from './delivery-store.ts';
+import { type DeliveryRecord, recordSet, recordsText } from './delivery-store.ts';
 
 /** An endpoint that gets an event again, and the id of the new delivery. */
 interface ResendTarget {
@@ -89,16 +83,6 @@ export class ResendStore {
     return row ?? { marked: 0, queued: 0 };
   }
 
-  /** The resends that are due next, without those in memory. The caller checks `dueInMs`. */
-  findWaiting(
-    db: Queryable,
-    endpointId: string,
-    busy: readonly string[],
-    limit: number,
-  ): Promise<readonly WaitingDelivery[]> {
-    return readWaiting(db, 'event_resends', [endpointId, busy, limit]);
-  }
-
   /** Resends wait again after a failed attempt. Retries end three days after the first failure. */
   saveWaiting(
     tx: Transaction,
@@ -115,11 +99,6 @@ export class ResendStore {
       [endpointId, recordsText(records)],
       'save_waiting_resends',
     );
-  }
-
-  deleteWaiting(tx: Transaction, endpointId: string, ids: readonly string[]): void {
-    if (ids.length === 0) return;
-    tx.send('delete from till.event_resends where endpoint_id = $1 and id = any($2)', [endpointId, ids]);
   }
 
   /**
