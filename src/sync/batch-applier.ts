@@ -6,7 +6,7 @@ import type { Processor } from '../processor/port/processor.ts';
 import { BatchCauses } from './batch-causes.ts';
 import { type EventOutcome, outcomeOf } from './event-outcomes.ts';
 import { type EventReading, factsAbout, isFailedPayment } from './event-reading.ts';
-import { type Mirrors, type MirrorsBySubject, subjects } from './mirrors.ts';
+import type { Mirrors, MirrorsBySubject } from './mirrors.ts';
 
 interface BatchApplierParts {
   readonly database: Database;
@@ -67,7 +67,8 @@ export class BatchApplier {
   async #apply(tx: Transaction, readings: readonly EventReading[]): Promise<BatchResult> {
     const outcomes: EventOutcome[] = [];
     const refreshes: Refresh[] = [];
-    for (const subject of subjects) {
+    // `Object.keys` does not know that there are no other subjects.
+    for (const subject of Object.keys(this.#parts.bySubject) as readonly Subject[]) {
       const own = readings.filter((reading) => reading.subject === subject);
       if (own.length === 0) continue;
       const applied = await this.#applySubject(tx, subject, readings);

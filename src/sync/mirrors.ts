@@ -22,29 +22,10 @@ export interface Mirrors {
   readonly checkouts: CheckoutMirror;
 }
 
-/** The subjects of events, in the order in which every transaction locks the tables. */
-export const subjects = [
-  'customer',
-  'product',
-  'price',
-  'payment',
-  'charge',
-  'invoicePayment',
-  'dispute',
-  'unlinkedDispute',
-  'refund',
-  'refundedPayment',
-  'subscription',
-  'changedSubscription',
-  'expiredChange',
-  'detachedMethod',
-  'invoice',
-  'checkout',
-] as const satisfies readonly Subject[];
-
 /** The mirror that applies the events about each subject. */
 export type MirrorsBySubject = { readonly [S in Subject]: Mirror<SubjectFacts[S]> };
 
+/** In the order in which every transaction locks the tables. */
 export function mirrorsBySubject(mirrors: Mirrors): MirrorsBySubject {
   return {
     customer: mirrors.customers,
