@@ -1,17 +1,14 @@
-import { setTimeout } from 'node:timers/promises';
 import { runAs } from '../platform/cause.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import { isLostPlace, type ProcessorPage } from '../processor/port/pages.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Backfill, BackfillProgress, BackfillStore } from './backfill-store.ts';
-import type { Job, JobRun } from './job.ts';
+import { type Job, type JobRun, pause } from './job.ts';
 import { type MirroredList, mirroredLists } from './mirrored-lists.ts';
 import type { Mirrors } from './mirrors.ts';
 import { refreshObject } from './refresh-object.ts';
 
-/** The delay between two calls: at most ten a second, so that they do not delay API requests. */
-const callDelayMs = 100;
 /** A line about every minute. */
 const pagesPerLogLine = 500;
 
@@ -151,10 +148,4 @@ function addCounts(before: Counts, page: Counts, cursor: string | null): Backfil
     changed: before.changed + page.changed,
     skipped: before.skipped + page.skipped,
   };
-}
-
-/** Waits between two calls, and ends a run that was stopped or lost its job. */
-async function pause({ signal }: BackfillRun): Promise<void> {
-  await setTimeout(callDelayMs, undefined, { signal }).catch(() => {});
-  signal.throwIfAborted();
 }

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
@@ -8,6 +9,8 @@ import { type JobName, JobStore } from './job-store.ts';
 const leaseMs = 60_000;
 /** The interval between renewals of the lease. Several renewals can fail before the lease expires. */
 const heartbeatMs = 5_000;
+/** The delay between two calls to the processor: at most ten a second, so that they do not delay API requests. */
+const callDelayMs = 100;
 
 interface JobParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly ownerLock: Pick<OwnerLock, 'owner'>;
@@ -115,4 +118,10 @@ export class Job {
       },
     };
   }
+}
+
+/** Waits between two calls to the processor, and ends a run that was stopped or lost its job. */
+export async function pause({ signal }: Pick<JobRun<unknown>, 'signal'>): Promise<void> {
+  await setTimeout(callDelayMs, undefined, { signal }).catch(() => {});
+  signal.throwIfAborted();
 }

@@ -1,13 +1,12 @@
-import { setTimeout } from 'node:timers/promises';
-import { Failure, isOutageOfAll } from '../errors.ts';
+import { Failure } from '../errors.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
-import { untilSettled } from '../mirrors/refresh.ts';
 import { runAs } from '../platform/cause.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
-import type { Job, JobRun } from './job.ts';
+import { type Job, type JobRun, pause } from './job.ts';
 import type { EventListing, RecoveryPosition, RecoveryStore } from './recovery-store.ts';
+import { refreshObject } from './refresh-object.ts';
 
 /** Covers events that the processor lists late, and clocks that differ. The inbox drops duplicates. */
 const overlapMs = 600_000;
@@ -15,8 +14,6 @@ const overlapMs = 600_000;
 const listingAgeMsMax = 30 * 86_400_000;
 /** Rows checked per run and mirror: with a run every five minutes, about two hundred thousand a week. */
 const staleRowsMax = 100;
-/** The delay between two background reads: at most ten a second, so that they do not delay API requests. */
-const readDelayMs = 100;
 
 interface StaleMirror extends Mirror<never> {
   /** The processor's ids of rows that should have changed by now. */
@@ -131,33 +128,18 @@ export class Recovery {
     }
   }
 
-  /** Skips a row whose refresh fails, so that it does not block others. Ends the run if every refresh would fail. */
+  /** Skips a row whose refresh fails, so that it does not block others. */
   async #check(mirror: StaleMirror, key: string): Promise<void> {
     const { metrics, logger } = this.#parts;
     const { resource } = mirror;
-    try {
-      await untilSettled(async () => {
-        const applied = await mirror.refresh(key);
-        if (applied.changed.length > 0) {
-          metrics.mirrorDrift.inc({ resource });
-          logger.warn({ resource, id: key }, 'drifted mirror corrected');
-        }
-        return applied;
-      });
-    } catch (error) {
-      if (isOutageOfAll(error)) throw error;
-      logger.warn({ err: error, resource, id: key }, 'mirror comparison failed');
-    }
+    const { changed } = await refreshObject(mirror, key, logger);
+    if (changed.length === 0) return;
+    metrics.mirrorDrift.inc({ resource });
+    logger.warn({ resource, id: key }, 'drifted mirror corrected');
   }
 }
 
 type RecoveryRun = JobRun<RecoveryPosition>;
-
-/** Waits between two reads, and ends a run that was stopped or lost its lease. */
-async function pause({ signal }: RecoveryRun): Promise<void> {
-  await setTimeout(readDelayMs, undefined, { signal }).catch(() => {});
-  signal.throwIfAborted();
-}
 
 function earlier(a: Date, b: Date): Date {
   return a < b ? a : b;
