@@ -25,27 +25,26 @@ interface ErasureParts {
   readonly store: ErasureStore;
   readonly processor: Processor;
   readonly customers: Pick<CustomerService, 'listToErase' | 'eraseOwned' | 'markErased'>;
-  readonly events: EventsToErase;
-  readonly deliveries: DeliveriesToErase;
-  readonly usage: UsageToErase;
+  /** The events for applications, their deliveries, and what customers have used. */
+  readonly events: {
+    eraseOfCustomer(
+      db: Database,
+      search: { readonly customerId: string; readonly after: number; readonly limit: number },
+    ): Promise<{ readonly count: number; readonly last: number | null }>;
+  };
+  readonly deliveries: { eraseResponses(db: Database, customerId: string, limit: number): Promise<number> };
+  readonly usage: { eraseOfCustomer(db: Database, customerId: string, limit: number): Promise<number> };
 }
 
-/** The events for applications. */
-interface EventsToErase {
-  eraseOfCustomer(
-    db: Database,
-    search: { readonly customerId: string; readonly after: number; readonly limit: number },
-  ): Promise<{ readonly count: number; readonly last: number | null }>;
-}
+type DeletedCustomer = Parameters<CustomerService['markErased']>[0];
 
-/** Their deliveries. */
-interface DeliveriesToErase {
-  eraseResponses(db: Database, customerId: string, limit: number): Promise<number>;
-}
+/** Erases the next batch, and returns the number of its rows. */
+type EraseBatch = () => Promise<number>;
 
-/** What customers have used. */
-interface UsageToErase {
-  eraseOfCustomer(db: Database, customerId: string, limit: number): Promise<number>;
+/** What is left of a run. */
+interface Budget {
+  batches: number;
+  readonly signal: AbortSignal | undefined;
 }
 
 /**
@@ -66,89 +65,69 @@ export class Erasure {
 
   async #run(signal: AbortSignal | undefined): Promise<void> {
     const { store } = this.#parts;
-    await this.#eraseDeleted({ batches: batchesPerRunMax }, signal);
-    await this.#rewrite({ batches: uncheckedBatchesPerRunMax }, signal, (tx, after) =>
-      store.lockUnchecked(tx, after, eventsPerBatch),
-    );
+    await this.#eraseDeleted({ batches: batchesPerRunMax, signal });
+    const rewrite = this.#rewriter((tx, after) => store.lockUnchecked(tx, after, eventsPerBatch));
+    await inBatches(rewrite, { batches: uncheckedBatchesPerRunMax, signal });
   }
 
-  async #eraseDeleted(budget: { batches: number }, signal: AbortSignal | undefined): Promise<void> {
-    const { store, customers } = this.#parts;
-    while (budget.batches > 0 && !signal?.aborted) {
+  async #eraseDeleted(budget: Budget): Promise<void> {
+    const { customers } = this.#parts;
+    while (budget.batches > 0 && !budget.signal?.aborted) {
       const due = await customers.listToErase(customersPerPage);
       for (const customer of due) {
-        const { processorCustomerId } = customer;
         await customers.eraseOwned(customer);
-        for (const about of eventsOfCustomer) {
-          const isDone = await this.#rewrite(budget, signal, (tx, after) =>
-            store.lockOfCustomer(tx, { processorCustomerId, about }, after, eventsPerBatch),
-          );
-          if (!isDone) return;
-        }
-        if (!(await this.#eraseEvents(customer.id, budget, signal))) return;
-        const { database, deliveries, usage } = this.#parts;
-        const erase = (limit: number) => deliveries.eraseResponses(database, customer.id, limit);
-        if (!(await this.#eraseInBatches(erase, budget, signal))) return;
-        // A repeated batch may have read the customer before the deletion. It must still find the ids of its events, or
-        // it would count them again. Long before the second search it has ended.
-        const eraseUsage = (limit: number) =>
-          customer.isSearched ? usage.eraseOfCustomer(database, customer.id, limit) : Promise.resolve(0);
-        if (!(await this.#eraseInBatches(eraseUsage, budget, signal))) return;
+        for (const erase of this.#searchesFor(customer)) if (!(await inBatches(erase, budget))) return;
         await customers.markErased(customer);
       }
       if (due.length < customersPerPage) return;
     }
   }
 
-  /** Removes personal data from the events for applications. False if the run has to stop early. */
-  async #eraseEvents(
-    customerId: string,
-    budget: { batches: number },
-    signal: AbortSignal | undefined,
-  ): Promise<boolean> {
-    const { database, events } = this.#parts;
-    let after = 0;
-    for (; budget.batches > 0 && !signal?.aborted; budget.batches -= 1) {
-      const { count, last } = await events.eraseOfCustomer(database, {
-        customerId,
-        after,
-        limit: eventsPerBatch,
-      });
-      if (count < eventsPerBatch || last === null) return true;
-      after = last;
-    }
-    return false;
+  /** What removes the data of a customer from each table. */
+  #searchesFor({ id, processorCustomerId, isSearched }: DeletedCustomer): readonly EraseBatch[] {
+    const { database, store, events, deliveries, usage } = this.#parts;
+    let last = 0;
+    return [
+      ...eventsOfCustomer.map((about) =>
+        this.#rewriter((tx, after) =>
+          store.lockOfCustomer(tx, { processorCustomerId, about }, after, eventsPerBatch),
+        ),
+      ),
+      async () => {
+        const search = { customerId: id, after: last, limit: eventsPerBatch };
+        const batch = await events.eraseOfCustomer(database, search);
+        last = batch.last ?? last;
+        return batch.count;
+      },
+      () => deliveries.eraseResponses(database, id, eventsPerBatch),
+      // A repeated batch may have read the customer before the deletion. It must still find the ids of its events, or
+      // it would count them again. Long before the second search it has ended.
+      async () => (isSearched ? usage.eraseOfCustomer(database, id, eventsPerBatch) : 0),
+    ];
   }
 
-  /** Erases the response bodies of deliveries, or usage events. False if the run has to stop early. */
-  async #eraseInBatches(
-    erase: (limit: number) => Promise<number>,
-    budget: { batches: number },
-    signal: AbortSignal | undefined,
-  ): Promise<boolean> {
-    for (; budget.batches > 0 && !signal?.aborted; budget.batches -= 1)
-      if ((await erase(eventsPerBatch)) < eventsPerBatch) return true;
-    return false;
-  }
-
-  /** Rewrites batches until one is not full. False if the run has to stop early. */
-  async #rewrite(
-    budget: { batches: number },
-    signal: AbortSignal | undefined,
+  /** Rewrites the events that `lock` finds after those of the last batch. */
+  #rewriter(
     lock: (tx: Transaction, after: InboxPosition | undefined) => Promise<readonly StoredPayload[]>,
-  ): Promise<boolean> {
+  ): EraseBatch {
     const { database, store, processor } = this.#parts;
     let after: InboxPosition | undefined;
-    for (; budget.batches > 0 && !signal?.aborted; budget.batches -= 1) {
-      const rewritten = await database.transaction(async (tx) => {
-        const locked = await lock(tx, after);
-        const redacted = locked.map((event) => ({ ...event, ...processor.redact(event.payload) }));
+    return async () => {
+      const locked = await database.transaction(async (tx) => {
+        const found = await lock(tx, after);
+        const redacted = found.map((event) => ({ ...event, ...processor.redact(event.payload) }));
         if (redacted.length > 0) await store.rewrite(tx, redacted);
-        return locked;
+        return found;
       });
-      if (rewritten.length < eventsPerBatch) return true;
-      after = rewritten.at(-1);
-    }
-    return false;
+      after = locked.at(-1);
+      return locked.length;
+    };
   }
+}
+
+/** Erases until a batch is not full. False if the run has to stop early. */
+async function inBatches(erase: EraseBatch, budget: Budget): Promise<boolean> {
+  for (; budget.batches > 0 && !budget.signal?.aborted; budget.batches -= 1)
+    if ((await erase()) < eventsPerBatch) return true;
+  return false;
 }
