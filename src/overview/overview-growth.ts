@@ -1,8 +1,9 @@
-import { type Cell, now } from './cells.ts';
+import { now } from './cells.ts';
 import type { Growth } from './growth-schema.ts';
 import { type DayRange, daysOf, type Interval, periodsOf } from './overview-range.ts';
 import { later } from './overview-store.ts';
 import { type Move, moveMetrics, totalMetric } from './subscription-moves.ts';
+import { type CellsByDay, type Sums, sumDays } from './sums.ts';
 
 /** How monthly revenue moves from the start to the end of some days. */
 type Bridge = Omit<NonNullable<Growth['mrr']>, 'series'>;
@@ -25,7 +26,7 @@ const isIncrease: Readonly<Record<Move, boolean>> = {
 const moves = Object.keys(isIncrease) as readonly Move[];
 
 /** The numbers of a range. The cells are those of one currency, of the range and all days after it, and the current ones. */
-export function growthOf(byDay: ReadonlyMap<string, readonly Cell[]>, request: GrowthRequest): Growth {
+export function growthOf(byDay: CellsByDay, request: GrowthRequest): Growth {
   const { range, since, today, interval } = request;
   const netVolume = netVolumeOf(sumDays(byDay, daysOf(range)));
   const known = {
@@ -39,10 +40,10 @@ export function growthOf(byDay: ReadonlyMap<string, readonly Cell[]>, request: G
     [...byDay.keys()].filter((day) => day === later || (day > known.to && day !== now)),
   );
   // Counts back from now, as all numbers about subscriptions.
-  const current = sumDays(byDay, [now]).get(totalMetric) ?? none;
+  const current = sumDays(byDay, [now]);
   const start = {
-    amount: current.amount - changeOf(after).amount - changeOf(sums).amount,
-    count: current.count - changeOf(after).count - changeOf(sums).count,
+    amount: current.amount(totalMetric) - changeOf(after).amount - changeOf(sums).amount,
+    count: current.count(totalMetric) - changeOf(after).count - changeOf(sums).count,
   };
   return {
     mrr: {
@@ -55,36 +56,17 @@ export function growthOf(byDay: ReadonlyMap<string, readonly Cell[]>, request: G
   };
 }
 
-interface Sum {
-  readonly count: number;
-  readonly amount: bigint;
-}
-type Sums = ReadonlyMap<string, Sum>;
-const none: Sum = { count: 0, amount: 0n };
-
-/** The cells of some days, by metric. */
-function sumDays(byDay: ReadonlyMap<string, readonly Cell[]>, days: readonly string[]): Sums {
-  const sums = new Map<string, Sum>();
-  for (const day of days)
-    for (const { metric, count, amount } of byDay.get(day) ?? []) {
-      const sum = sums.get(metric) ?? none;
-      sums.set(metric, { count: sum.count + count, amount: sum.amount + amount });
-    }
-  return sums;
-}
-
 /** How much the sum of monthly amounts, and the number of subscribers, changed. */
-function changeOf(sums: Sums): Sum {
-  const amountOf = (move: Move) => sums.get(moveMetrics[move])?.amount ?? 0n;
-  const countOf = (move: Move) => sums.get(moveMetrics[move])?.count ?? 0;
+function changeOf(sums: Sums): { readonly amount: bigint; readonly count: number } {
+  const amountOf = (move: Move) => sums.amount(moveMetrics[move]);
   return {
     amount: moves.reduce((sum, move) => (isIncrease[move] ? sum + amountOf(move) : sum - amountOf(move)), 0n),
-    count: countOf('new') + countOf('reactivated') - countOf('churned'),
+    count: gainedIn(sums) - sums.count(moveMetrics.churned),
   };
 }
 
 function bridgeOf(start: bigint, sums: Sums): Bridge {
-  const amountOf = (move: Move) => Number(sums.get(moveMetrics[move])?.amount ?? 0n);
+  const amountOf = (move: Move) => Number(sums.amount(moveMetrics[move]));
   return {
     start: Number(start),
     new: amountOf('new'),
@@ -99,7 +81,7 @@ function bridgeOf(start: bigint, sums: Sums): Bridge {
 function seriesOf(
   start: bigint,
   periods: readonly DayRange[],
-  byDay: ReadonlyMap<string, readonly Cell[]>,
+  byDay: CellsByDay,
 ): (DayRange & Bridge)[] {
   let standing = start;
   return periods.map((period) => {
@@ -111,35 +93,37 @@ function seriesOf(
 }
 
 function subscribersOf(start: number, sums: Sums): NonNullable<Growth['subscribers']> {
-  const countOf = (move: Move) => sums.get(moveMetrics[move])?.count ?? 0;
-  const lost = countOf('churned');
+  const lost = sums.count(moveMetrics.churned);
   return {
     start,
-    gained: countOf('new') + countOf('reactivated'),
+    gained: gainedIn(sums),
     lost,
     end: start + changeOf(sums).count,
     churnRate: rate(lost, start),
   };
 }
 
+function gainedIn(sums: Sums): number {
+  return sums.count(moveMetrics.new) + sums.count(moveMetrics.reactivated);
+}
+
 function turnsOf(sums: Sums): Pick<Growth, 'trials' | 'recovery'> {
-  const countOf = (metric: string) => sums.get(metric)?.count ?? 0;
-  const [converted, expired] = [countOf('trials.converted'), countOf('trials.expired')];
-  const [recovered, lost] = [countOf('recovery.recovered'), countOf('recovery.lost')];
+  const [converted, expired] = [sums.count('trials.converted'), sums.count('trials.expired')];
+  const [recovered, lost] = [sums.count('recovery.recovered'), sums.count('recovery.lost')];
   return {
     trials: {
-      started: countOf('trials.started'),
+      started: sums.count('trials.started'),
       ...{ converted, expired, conversionRate: rate(converted, converted + expired) },
     },
     recovery: {
-      failed: countOf('recovery.failed'),
+      failed: sums.count('recovery.failed'),
       ...{ recovered, lost, recoveryRate: rate(recovered, recovered + lost) },
     },
   };
 }
 
 function netVolumeOf(sums: Sums): Growth['netVolume'] {
-  const amountOf = (metric: string) => Number(sums.get(metric)?.amount ?? 0n);
+  const amountOf = (metric: string) => Number(sums.amount(metric));
   const [gross, refunded] = [amountOf('payments'), amountOf('payments.refunded')];
   const disputed = amountOf('payments.withdrawn');
   return { gross, refunded, disputed, net: gross - refunded - disputed };

@@ -1,7 +1,6 @@
 import { type Cell, now } from './cells.ts';
-import { parseRecurring, type RecurringStatus } from './contributions.ts';
 import type { Growth } from './growth-schema.ts';
-import { monthlyAmount, type RecurringSum } from './monthly-amount.ts';
+import { monthlyAmount } from './monthly-amount.ts';
 import { growthOf } from './overview-growth.ts';
 import { type DayRange, daysOf, type Interval } from './overview-range.ts';
 import type {
@@ -11,6 +10,7 @@ import type {
   SubscriptionNumbers,
 } from './overview-schema.ts';
 import { later } from './overview-store.ts';
+import { Sums, sumDays } from './sums.ts';
 
 /** What the numbers depend on besides the cells. */
 interface NumbersRequest {
@@ -47,11 +47,9 @@ function ofCurrency(currency: string, cells: readonly Cell[], request: NumbersRe
   const { range, previous, since, today } = request;
   const byDay = Map.groupBy(cells, ({ day }) => day);
   const days = daysOf(range);
-  const current = new Sums(byDay.get(now) ?? []);
-  const totalsOf = (some: readonly string[]) =>
-    activityOf(new Sums(some.flatMap((day) => byDay.get(day) ?? [])));
+  const totalsOf = (some: readonly string[]) => activityOf(sumDays(byDay, some));
   // Counts back from now: the number at the end of a day is the current number minus the changes after that day.
-  const standing = new Sums(byDay.get(now) ?? []);
+  const standing = sumDays(byDay, [now]);
   standing.subtract(byDay.get(later) ?? []);
   const shown = days.toReversed().map((date) => {
     const own = byDay.get(date) ?? [];
@@ -63,7 +61,7 @@ function ofCurrency(currency: string, cells: readonly Cell[], request: NumbersRe
   return {
     currency,
     totals: totalsOf(days),
-    subscriptions: subscriptionsOf(current),
+    subscriptions: subscriptionsOf(sumDays(byDay, [now])),
     ...growthOf(byDay, request),
     previous:
       previous === undefined
@@ -76,46 +74,10 @@ function ofCurrency(currency: string, cells: readonly Cell[], request: NumbersRe
   };
 }
 
-/** Cells by metric. */
-class Sums {
-  readonly #sums = new Map<string, { count: number; amount: bigint }>();
-
-  constructor(cells: readonly Cell[]) {
-    for (const cell of cells) this.#add(cell, 1);
-  }
-
-  subtract(cells: readonly Cell[]): void {
-    for (const cell of cells) this.#add(cell, -1);
-  }
-
-  count(metric: string): number {
-    return this.#sums.get(metric)?.count ?? 0;
-  }
-
-  amount(metric: string): number {
-    return Number(this.#sums.get(metric)?.amount ?? 0n);
-  }
-
-  recurring(status: RecurringStatus): readonly RecurringSum[] {
-    return [...this.#sums].flatMap(([metric, { amount }]) => {
-      const group = parseRecurring(metric);
-      return group?.status === status ? [{ ...group, amount }] : [];
-    });
-  }
-
-  #add({ metric, count, amount }: Cell, sign: 1 | -1): void {
-    const sum = this.#sums.get(metric) ?? { count: 0, amount: 0n };
-    this.#sums.set(metric, {
-      count: sum.count + sign * count,
-      amount: sum.amount + BigInt(sign) * amount,
-    });
-  }
-}
-
 function activityOf(sums: Sums): Activity {
-  const amountOf = (metric: string) => ({ count: sums.count(metric), amount: sums.amount(metric) });
+  const amountOf = (metric: string) => ({ count: sums.count(metric), amount: Number(sums.amount(metric)) });
   return {
-    volume: sums.amount('payments'),
+    volume: Number(sums.amount('payments')),
     payments: sums.count('payments'),
     succeededPayments: sums.count('payments.succeeded'),
     failedPayments: amountOf('payments.failed'),
