@@ -1,4 +1,4 @@
-import type { EventType } from '../events/event.ts';
+import type { StoredEvent } from '../events/feed/stored-event.ts';
 import type { TimeZone } from '../platform/time-zone.ts';
 import type { SubscriptionView } from '../subscriptions/subscription-view.ts';
 import {
@@ -30,13 +30,7 @@ export const subscriptionMetrics = /^(subscriptions|recurring|mrr|trials|recover
 export const now = 'infinity';
 
 /** An event as far as the overview needs it. */
-export interface CountedEvent {
-  readonly createdAtMs: number;
-  readonly type: EventType;
-  readonly objectType: string;
-  readonly data: string;
-  readonly previous: string;
-}
+export type CountedEvent = Pick<StoredEvent, 'createdAtMs' | 'type' | 'objectType' | 'data' | 'previous'>;
 
 /** A change of a counted object. `before` is null if the change created it. */
 export interface Change {

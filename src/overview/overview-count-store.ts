@@ -116,7 +116,7 @@ type CountRow = { readonly count: number; readonly amount: string; readonly last
 );
 
 /** A customer's monthly amount by the rows. */
-export interface CountedSubscriber {
+interface CountedSubscriber {
   readonly customerId: string;
   readonly currency: string;
   readonly amount: bigint;

@@ -22,7 +22,7 @@ import {
 import { countedTypes, type PricedPlan } from './contributions.ts';
 import { type CountedMove, turnMovesOf } from './move.ts';
 import type { MoveStore } from './move-store.ts';
-import type { CountedSubscriber, CountedTable } from './overview-count-store.ts';
+import { type CountedTable, countedTables, countSubscribers } from './overview-count-store.ts';
 import type { OverviewProgress, OverviewStore } from './overview-store.ts';
 import {
   type AmountChange,
@@ -77,12 +77,6 @@ interface FollowerParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly plans: {
     find(db: Queryable, ids: readonly string[]): Promise<readonly (PricedPlan & { readonly id: string })[]>;
   };
-  /** The rows that the overview counts. */
-  readonly tables: readonly CountedTable[];
-  readonly countSubscribers: (
-    db: Queryable,
-    range: { readonly afterId: string | undefined; readonly limit: number; readonly isFirst: boolean },
-  ) => Promise<readonly CountedSubscriber[]>;
   readonly timeZone: TimeZone;
 }
 
@@ -164,11 +158,11 @@ export class OverviewFollower {
     try {
       return await database.transaction(async (tx) => {
         await tx.query('set transaction isolation level repeatable read');
-        const progress = await store.tryLock(tx);
+        const progress = await store.lock(tx, { waits: false });
         if (progress === undefined) return undefined;
         const position = progress.position ?? horizon;
         const difference = new CellSum();
-        for (const table of this.#parts.tables) await this.#countTable(tx, table, difference, signal);
+        for (const table of countedTables) await this.#countTable(tx, table, difference, signal);
         const later = await this.#readLater(tx, position);
         difference.addAll(later.cells, -1);
         const subscribers = {
@@ -237,7 +231,7 @@ export class OverviewFollower {
     sum: CellSum,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const { store, countSubscribers } = this.#parts;
+    const { store } = this.#parts;
     let afterId: string | undefined;
     do {
       signal?.throwIfAborted();
@@ -259,7 +253,7 @@ export class OverviewFollower {
     try {
       return await database.transaction(async (tx) => {
         tx.send(`set local lock_timeout = '${lockTimeoutMs}ms'`);
-        const progress = await (waits ? store.lock(tx) : store.tryLock(tx));
+        const progress = await store.lock(tx, { waits });
         if (progress === undefined || progress.position === null || !this.isCounted(progress))
           return undefined;
         const { position: after } = progress;

@@ -31,20 +31,20 @@ const progressColumns = `position, as_of as "asOf", since::text as since,
 /** All SQL for the numbers of the overview. */
 export class OverviewStore {
   async progress(db: Queryable): Promise<OverviewProgress> {
-    return found(await db.query<ProgressRow>(`select ${progressColumns} from till.overview_progress`));
-  }
-
-  /** One process at a time changes the cells. */
-  async lock(tx: Queryable): Promise<OverviewProgress> {
-    return found(
-      await tx.query<ProgressRow>(`select ${progressColumns} from till.overview_progress for update`),
+    const [row] = await db.query<OverviewProgress>(
+      `select ${progressColumns} from till.overview_progress`,
     );
+    if (row === undefined) throw new Error('the progress of the overview is missing');
+    return row;
   }
 
-  /** The same, without waiting. Undefined if another process changes the cells. */
-  async tryLock(tx: Queryable): Promise<OverviewProgress | undefined> {
-    const [row] = await tx.query<ProgressRow>(
-      `select ${progressColumns} from till.overview_progress for update skip locked`,
+  /** One process at a time changes the cells. Without waiting, undefined if another process changes them. */
+  async lock(
+    tx: Queryable,
+    { waits }: { readonly waits: boolean },
+  ): Promise<OverviewProgress | undefined> {
+    const [row] = await tx.query<OverviewProgress>(
+      `select ${progressColumns} from till.overview_progress for update ${waits ? '' : 'skip locked'}`,
     );
     return row;
   }
@@ -184,22 +184,6 @@ export class OverviewStore {
   }
 }
 
-type ProgressRow = { readonly [Field in keyof OverviewProgress]: OverviewProgress[Field] };
-
-function found(rows: readonly ProgressRow[]): OverviewProgress {
-  const [row] = rows;
-  if (row === undefined) throw new Error('the progress of the overview is missing');
-  return row;
-}
-
-interface CellRow {
-  readonly day: string;
-  readonly currency: string;
-  readonly metric: string;
-  readonly count: number;
-  readonly amount: string;
-}
-
-function toCells(rows: readonly CellRow[]): readonly Cell[] {
+function toCells(rows: readonly (Omit<Cell, 'amount'> & { readonly amount: string })[]): readonly Cell[] {
   return rows.map(({ amount, ...cell }) => ({ ...cell, amount: BigInt(amount) }));
 }

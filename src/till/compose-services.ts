@@ -22,7 +22,6 @@ import { KeyService } from '../keys/key-service.ts';
 import { KeyStore } from '../keys/key-store.ts';
 import { auditRetentionDays } from '../model/audit-entry.ts';
 import { MoveStore } from '../overview/move-store.ts';
-import { countedTables, countSubscribers } from '../overview/overview-count-store.ts';
 import { OverviewFollower } from '../overview/overview-follower.ts';
 import { OverviewService } from '../overview/overview-service.ts';
 import { OverviewStore } from '../overview/overview-store.ts';
@@ -364,8 +363,6 @@ function composeOverview(
     moves,
     events: new EventStore(),
     plans: parts.stores.plans,
-    tables: countedTables,
-    countSubscribers,
     timeZone,
   });
   const overview = new OverviewService({ ...parts, store, moves, timeZone, follower: overviewFollower });
