@@ -9,6 +9,12 @@ export interface IdCursorPage<Row> {
   readonly nextCursor: string | null;
 }
 
+/** A page of such a list: the first one, or the one after a cursor. */
+export interface WalkRequest {
+  readonly cursor?: string | undefined;
+  readonly limit: number;
+}
+
 const microsPerMs = 1_000n;
 
 /**
@@ -18,7 +24,7 @@ const microsPerMs = 1_000n;
  */
 export async function pageById<Row extends { readonly id: string }>(
   list: string,
-  { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
+  { cursor, limit }: WalkRequest,
   read: (before: string | null, count: number) => Promise<readonly Row[]>,
 ): Promise<IdCursorPage<Row>> {
   const position = cursor === undefined ? undefined : readCursor(cursor, list);

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
+import { type IdCursorPage, pageById, type WalkRequest } from '../mirrors/id-cursor.ts';
 import { encodeCursor } from '../mirrors/list-cursor.ts';
 import { readCursor } from '../mirrors/list-page.ts';
 import type { WebhookBacklog } from '../model/webhook-event.ts';
@@ -26,13 +26,11 @@ interface OverviewParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly timeZone: TimeZone;
 }
 
-interface MovesRequest {
+interface MovesRequest extends WalkRequest {
   readonly move: MoveName;
   readonly currency: string;
   readonly from?: string | undefined;
   readonly to?: string | undefined;
-  readonly cursor?: string | undefined;
-  readonly limit: number;
 }
 
 /** The numbers of the console's first page. */
@@ -112,10 +110,7 @@ export class OverviewService {
   }
 
   /** The customers whose subscriptions charge something in a month now, newest first. */
-  async listSubscribers(
-    currency: string,
-    page: { readonly cursor?: string | undefined; readonly limit: number },
-  ): Promise<IdCursorPage<CurrentSubscriber>> {
+  async listSubscribers(currency: string, page: WalkRequest): Promise<IdCursorPage<CurrentSubscriber>> {
     const { database, store } = this.#parts;
     await this.#progress();
     return pageById(`overview-subscribers ${currency}`, page, (before, count) =>

@@ -1,8 +1,13 @@
+import type { WalkRequest } from '../../mirrors/id-cursor.ts';
 import type { EventObjectType, EventType } from '../event.ts';
 
 export const deliveryStatuses = ['pending', 'succeeded', 'failed'] as const;
 
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+export interface DeliveryWalkRequest extends WalkRequest {
+  readonly status?: DeliveryStatus | undefined;
+}
 
 /** One event at one endpoint, as the list of deliveries shows it. */
 export interface Delivery {

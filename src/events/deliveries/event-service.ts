@@ -8,7 +8,7 @@ import type { EndpointStore } from '../endpoints/endpoint-store.ts';
 import { parseEventId } from '../feed/event-id.ts';
 import type { EventStore } from '../feed/event-store.ts';
 import type { StoredEvent } from '../feed/stored-event.ts';
-import type { Delivery, DeliveryStatus } from './delivery.ts';
+import type { Delivery, DeliveryWalkRequest } from './delivery.ts';
 import type { DeliveryListStore } from './delivery-list-store.ts';
 import type { ResendStore } from './resend-store.ts';
 
@@ -25,12 +25,6 @@ interface EventServiceParts {
   readonly deliveryList: DeliveryListStore;
   /** Called when there are resends. The response waits for it. */
   readonly onChanged: () => Promise<void>;
-}
-
-interface DeliveryWalkRequest {
-  readonly cursor?: string | undefined;
-  readonly limit: number;
-  readonly status?: DeliveryStatus | undefined;
 }
 
 /** The use cases of a single event, and of events that are sent again. */

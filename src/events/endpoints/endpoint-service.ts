@@ -3,11 +3,11 @@ import type { IdempotencyKey } from '../../idempotency/claim.ts';
 import type { IdempotencyService } from '../../idempotency/idempotency-service.ts';
 import { LocalOperation } from '../../idempotency/local-operation.ts';
 import type { OperationResult } from '../../idempotency/operation.ts';
-import { type IdCursorPage, pageById } from '../../mirrors/id-cursor.ts';
+import { type IdCursorPage, pageById, type WalkRequest } from '../../mirrors/id-cursor.ts';
 import { auditOperation } from '../../platform/cause.ts';
 import { isUuid } from '../../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../../platform/postgres.ts';
-import type { Delivery, DeliveryStatus } from '../deliveries/delivery.ts';
+import type { Delivery, DeliveryWalkRequest } from '../deliveries/delivery.ts';
 import type { DeliveryListStore } from '../deliveries/delivery-list-store.ts';
 import type { DeliveryStore } from '../deliveries/delivery-store.ts';
 import type { ResendStore } from '../deliveries/resend-store.ts';
@@ -62,15 +62,6 @@ interface ReplayRequest {
   readonly endpointId: string;
   /** Null: starting with the first event that is kept. */
   readonly after: string | null;
-}
-
-interface WalkRequest {
-  readonly cursor?: string | undefined;
-  readonly limit: number;
-}
-
-interface DeliveryWalkRequest extends WalkRequest {
-  readonly status?: DeliveryStatus | undefined;
 }
 
 /** The use cases of event endpoints. */
@@ -158,11 +149,9 @@ export class EndpointService {
     return foundEndpoint(isUuid(id) ? await store.find(database, id) : undefined);
   }
 
-  list({ cursor, limit }: WalkRequest): Promise<IdCursorPage<EventEndpoint>> {
+  list(walk: WalkRequest): Promise<IdCursorPage<EventEndpoint>> {
     const { store, database } = this.#parts;
-    return pageById('event-endpoints', { cursor, limit }, (before, count) =>
-      store.list(database, before, count),
-    );
+    return pageById('event-endpoints', walk, (before, count) => store.list(database, before, count));
   }
 
   async remove(id: string): Promise<void> {
