@@ -83,7 +83,8 @@ test('an event contains the JSON of the object as it is, and its trace beside th
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
   const source = { cause: { ...cause, traceparent }, traceparent };
   const data = JSON.stringify(shown.view);
-  assert.deepEqual(eventText(kind, shown, event, data, source), {
+  const object = { objectType: kind.type, objectId: shown.id, customerId: shown.customerId };
+  assert.deepEqual(eventText({ ...event, ...object, ...source }, data), {
     type: 'plan.created',
     objectType: 'plan',
     objectId: 'a',

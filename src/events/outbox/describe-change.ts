@@ -35,17 +35,14 @@ function changedFields(before: EventData, after: EventData): EventData | undefin
   return names.length === 0 ? undefined : Object.fromEntries(names.map((name) => [name, before[name]]));
 }
 
-/** An event as `till.append_events` takes it. `data` is JSON already. Readers of events see the cause, and not its trace. */
+/** An event as `till.append_events` takes it. `data` is its JSON. Readers of events see the cause, and not its trace. */
 export function eventText(
-  { type: objectType }: ObjectKind,
-  { id, customerId }: Shown,
-  { type, previous }: DescribedEvent,
+  { type, objectType, objectId, customerId, previous, cause, traceparent }: Omit<NewEvent, 'data'>,
   data: string,
-  { cause, traceparent }: Pick<NewEvent, 'cause' | 'traceparent'>,
 ): EventText {
   const shown = cause.traceparent === undefined ? cause : { ...cause, traceparent: undefined };
   return {
-    ...{ type, objectType, objectId: id, customerId, data, traceparent: traceparent ?? null },
+    ...{ type, objectType, objectId, customerId, data, traceparent: traceparent ?? null },
     ...{ previous: JSON.stringify(previous), cause: JSON.stringify(shown) },
   };
 }

@@ -2,6 +2,8 @@ import { anyOf } from '../../platform/any-of.ts';
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
 import { recordSet } from '../../platform/table.ts';
 import { textArray } from '../../platform/text-array.ts';
+import type { EventPlace } from '../feed/event-id.ts';
+import type { StoredEvent } from '../feed/stored-event.ts';
 
 /** The class of the advisory locks on the links of subscriptions ("tlsl" in ASCII). */
 const linkLockClass = 0x746c736c;
@@ -12,17 +14,8 @@ export interface GracePeriod {
   readonly endsAt: Date;
 }
 
-/** An event as `till.append_events` takes it. `data`, `previous` and `cause` are JSON. */
-export interface EventText {
-  readonly type: string;
-  readonly objectType: string;
-  readonly objectId: string;
-  readonly customerId: string | null;
-  readonly data: string;
-  readonly previous: string;
-  readonly cause: string;
-  readonly traceparent: string | null;
-}
+/** An event as `till.append_events` takes it. PostgreSQL adds its place. */
+export type EventText = Omit<StoredEvent, keyof EventPlace>;
 
 /** In the order of the parameters of `till.append_events`. */
 const eventFields = [

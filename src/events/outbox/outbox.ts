@@ -70,7 +70,10 @@ export class Outbox {
 
   /** Writes events that report something else than a changed row. Call it last in the transaction, as `write` runs. */
   report(tx: Transaction, events: readonly NewEvent[]): void {
-    this.#appendTexts(tx, events.map(textOf));
+    this.#appendTexts(
+      tx,
+      events.map((event) => eventText(event, JSON.stringify(event.data))),
+    );
   }
 
   #append(tx: Transaction, written: readonly WrittenRow[], graceOf: ReadonlyMap<string, GracePeriod>): void {
@@ -131,17 +134,9 @@ function describe(kind: ObjectKind, before: Shown | undefined, after: Shown): re
   if (events.length === 0) return [];
   const data = JSON.stringify(after.view);
   const cause = currentCauseOf(after.ids) ?? unknownCause;
+  const object = { objectType: kind.type, objectId: after.id, customerId: after.customerId };
   const source = { cause, traceparent: traceparentOf(cause) };
-  return events.map((event) => eventText(kind, after, event, data, source));
-}
-
-function textOf({ data, previous, cause, traceparent, ...event }: NewEvent): EventText {
-  const json = {
-    data: JSON.stringify(data),
-    previous: JSON.stringify(previous),
-    cause: JSON.stringify(cause),
-  };
-  return { ...event, ...json, traceparent: traceparent ?? null };
+  return events.map((event) => eventText({ ...event, ...object, ...source }, data));
 }
 
 /**
