@@ -12,11 +12,6 @@ export interface PageRequest {
   readonly limit: number;
 }
 
-export interface Page<Item> extends PageRequest {
-  readonly data: readonly Item[];
-  readonly total: number;
-}
-
 /** A page by its number, or the page after a cursor. */
 export interface ListRequest {
   readonly limit: number;
@@ -29,7 +24,9 @@ export interface ListRequest {
   readonly filters: FilterValues;
 }
 
-export interface ListPage<Item> extends Page<Item> {
+export interface ListPage<Item> extends PageRequest {
+  readonly data: readonly Item[];
+  readonly total: number;
   /** True if there are more than `total`. */
   readonly totalCapped: boolean;
   /** Null on the last page. */

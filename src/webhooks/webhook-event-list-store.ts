@@ -1,12 +1,7 @@
-import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import type { ListPage, PageRequest } from '../mirrors/list-page.ts';
+import { totalMax } from '../mirrors/row-window.ts';
 import { type WebhookEvent, type WebhookEventState, webhookEventStates } from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
-
-/**
- * Totals are capped at this number, and `totalCapped` is set. Counting this many index entries takes a few
- * milliseconds.
- */
-const totalMax = 10_000;
 
 export interface EventFilter {
   readonly state: WebhookEventState | undefined;
@@ -14,10 +9,7 @@ export interface EventFilter {
   readonly objectId: string | undefined;
 }
 
-export interface CappedPage<Item> extends Page<Item> {
-  /** True if there are more than `total`. */
-  readonly totalCapped: boolean;
-}
+export type EventPage = Omit<ListPage<WebhookEvent>, 'nextCursor'>;
 
 /** The select list of an event, with the names of the fields. */
 export const webhookEventColumns = `id, type, object_id as "objectId", created_at as "createdAt",
@@ -29,7 +21,7 @@ export async function listEvents(
   db: Queryable,
   filter: EventFilter,
   { page, limit }: PageRequest,
-): Promise<CappedPage<WebhookEvent>> {
+): Promise<EventPage> {
   const values = [filter.type, filter.objectId].filter((value) => value !== undefined);
   const conditions = toConditions(filter);
   const [limitAt, offsetAt] = [`$${values.length + 1}::bigint`, `$${values.length + 2}::bigint`];

@@ -3,7 +3,7 @@ import type { PageRequest } from '../mirrors/list-page.ts';
 import type { WebhookBacklog, WebhookEvent } from '../model/webhook-event.ts';
 import { auditOperation } from '../platform/cause.ts';
 import type { Database } from '../platform/postgres.ts';
-import type { CappedPage, EventFilter } from './webhook-event-list-store.ts';
+import { type EventFilter, type EventPage, listEvents } from './webhook-event-list-store.ts';
 import type { WebhookEventStore } from './webhook-event-store.ts';
 
 /** One statement takes well under a second. */
@@ -24,9 +24,8 @@ export class WebhookEventService {
     this.#parts = parts;
   }
 
-  list(filter: EventFilter, request: PageRequest): Promise<CappedPage<WebhookEvent>> {
-    const { database, store } = this.#parts;
-    return database.read((db) => store.list(db, filter, request));
+  list(filter: EventFilter, request: PageRequest): Promise<EventPage> {
+    return this.#parts.database.read((db) => listEvents(db, filter, request));
   }
 
   async read(id: string): Promise<WebhookEvent> {

@@ -1,4 +1,3 @@
-import type { PageRequest } from '../mirrors/list-page.ts';
 import type {
   Settlement,
   StoredStates,
@@ -9,12 +8,7 @@ import type {
 import type { Queryable } from '../platform/postgres.ts';
 import { textArray } from '../platform/text-array.ts';
 import type { ProcessorEvent } from '../processor/port/event-calls.ts';
-import {
-  type CappedPage,
-  type EventFilter,
-  listEvents,
-  webhookEventColumns,
-} from './webhook-event-list-store.ts';
+import { webhookEventColumns } from './webhook-event-list-store.ts';
 
 /** An event to store, and its state. A processed event has been applied in the same transaction. */
 export interface NewWebhookEvent extends ProcessorEvent {
@@ -217,13 +211,9 @@ export class WebhookEventStore {
     return rows.length;
   }
 
-  list(db: Queryable, filter: EventFilter, request: PageRequest): Promise<CappedPage<WebhookEvent>> {
-    return listEvents(db, filter, request);
-  }
-
   /** Each statement reads the beginning of an index, or counts the entries of one. */
   async backlog(db: Queryable): Promise<WebhookBacklog> {
-    const [row] = await db.query<{ [Name in keyof WebhookBacklog]: WebhookBacklog[Name] }>(
+    const [row] = await db.query<WebhookBacklog>(
       `select ${countOf('pending')} as pending, ${countOf('failed')} as failed,
          (select extract(epoch from now() - next_try_at)::float8 from till.webhook_events
            where state = 'pending' and next_try_at <= now() order by next_try_at limit 1) as "lagSeconds",
