@@ -17,12 +17,3 @@ export interface ResyncRun {
   readonly startedAt: Date;
   readonly endedAt: Date | null;
 }
-
-/** The progress with one kind of object replaced. */
-export function withProgress(
-  progress: readonly ResyncProgress[],
-  latest: ResyncProgress,
-): readonly ResyncProgress[] {
-  const others = progress.filter(({ resource }) => resource !== latest.resource);
-  return [...others, latest];
-}

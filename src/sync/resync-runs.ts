@@ -3,8 +3,8 @@ import { auditOperation } from '../platform/cause.ts';
 import { newId } from '../platform/id.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import type { Job, JobRun } from './job.ts';
-import type { Resync } from './resync.ts';
-import { type ResyncRun, withProgress } from './resync-run.ts';
+import type { Resync, ResyncProgress } from './resync.ts';
+import type { ResyncRun } from './resync-run.ts';
 import type { ResyncRunStore } from './resync-run-store.ts';
 
 interface RunParts extends Pick<PlatformParts, 'database' | 'clock' | 'logger'> {
@@ -66,10 +66,10 @@ export class ResyncRuns {
   async #run({ begun, signal, write, end }: JobRun<Pick<ResyncRun, 'id' | 'customerId'>>): Promise<void> {
     const { store, resync, logger } = this.#parts;
     const { id, customerId } = begun;
-    let progress: ResyncRun['progress'] = [];
-    const report = async (latest: ResyncRun['progress'][number]) => {
-      progress = withProgress(progress, latest);
-      await write((tx) => store.report(tx, id, progress));
+    const progress = new Map<string, ResyncProgress>();
+    const report = async (latest: ResyncProgress) => {
+      progress.set(latest.resource, latest);
+      await write((tx) => store.report(tx, id, [...progress.values()]));
       signal.throwIfAborted();
     };
     try {

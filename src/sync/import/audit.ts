@@ -74,7 +74,9 @@ interface AuditOptions {
  */
 export async function auditAccess(parts: AuditParts, options: AuditOptions): Promise<AccessReport> {
   const { processor } = parts;
-  const plans = options.isDryRun ? await foreseePlans(parts, options) : await readPlans(parts);
+  const plans: readonly CensusPlan[] = options.isDryRun
+    ? await foreseePlans(parts, options)
+    : await parts.plans.list(false);
   const planOf = new Map(plans.map((plan) => [plan.processorPriceId, plan]));
   const census = new Census();
   const unreadable: Exception[] = [];
@@ -126,10 +128,6 @@ export async function auditAccess(parts: AuditParts, options: AuditOptions): Pro
     },
     alternatives: { pricesOfOneProduct: productsWithPrices, disjointProducts },
   };
-}
-
-async function readPlans({ plans }: AuditParts): Promise<readonly CensusPlan[]> {
-  return plans.list(false);
 }
 
 async function foreseePlans(

@@ -107,19 +107,11 @@ export class ExternalIdAdoption {
       else open.push(candidate);
     }
     const unchanged = candidates.find(({ externalId }) => externalId === value)?.processorCustomerId;
-    const give = open.length > sharingMax ? this.#giveToNone : this.#give;
-    if (open.length > 0) await give.call(this, value, open, unchanged, outcomes);
+    if (open.length > sharingMax) {
+      const reason = `${open.length} customers have the value ${quote(value)}, so it identifies none of them.`;
+      for (const { processorCustomerId } of open) outcomes.set(processorCustomerId, { reason });
+    } else if (open.length > 0) await this.#give(value, open, unchanged, outcomes);
     return outcomes;
-  }
-
-  async #giveToNone(
-    value: string,
-    open: readonly Candidate[],
-    _: string | undefined,
-    outcomes: Outcomes,
-  ): Promise<void> {
-    const reason = `${open.length} customers have the value ${quote(value)}, so it identifies none of them.`;
-    for (const { processorCustomerId } of open) outcomes.set(processorCustomerId, { reason });
   }
 
   /** Gives the external id to the first of the customers, unless it is taken. */
