@@ -1,4 +1,4 @@
-import { Failure } from '../../errors.ts';
+import { invalidRequest } from '../../errors.ts';
 import type { IdempotencyKey } from '../../idempotency/claim.ts';
 import type { IdempotencyService } from '../../idempotency/idempotency-service.ts';
 import { LocalOperation } from '../../idempotency/local-operation.ts';
@@ -234,8 +234,6 @@ export class EndpointService {
   async #checkUrl(text: string): Promise<void> {
     const { addresses, addressPolicy } = this.#parts;
     const mistake = urlMistake(text, addressPolicy) ?? (await addresses.mistakeOf(new URL(text)));
-    if (mistake === undefined) return;
-    const path = 'body.url';
-    throw new Failure('invalid_request', `${path} ${mistake}`, { errors: [{ path, message: mistake }] });
+    if (mistake !== undefined) throw invalidRequest('body.url', mistake);
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { Failure } from '../../errors.ts';
+import { Failure, invalidRequest } from '../../errors.ts';
 import { ApiRoutes } from '../../http/api-routes.ts';
 import { CustomerIdFilter, nullable, response } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
@@ -195,11 +195,7 @@ function readTypes(text: string | undefined): ReadonlySet<EventType> | undefined
   if (text === undefined) return undefined;
   const types = text.split(',').map((type) => type.trim());
   if (types.every(isEventType)) return new Set(types);
-  const [path, message] = [
-    'query.types',
-    `must be a comma-separated list of these: ${eventTypes.join(', ')}`,
-  ];
-  throw new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+  throw invalidRequest('query.types', `must be a comma-separated list of these: ${eventTypes.join(', ')}`);
 }
 
 interface Wait {

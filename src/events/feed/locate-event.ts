@@ -1,4 +1,4 @@
-import { Failure } from '../../errors.ts';
+import { Failure, invalidRequest } from '../../errors.ts';
 import type { Database } from '../../platform/postgres.ts';
 import { type FeedStart, parseEventId } from './event-id.ts';
 import type { EventStore } from './event-store.ts';
@@ -39,10 +39,9 @@ export async function locateEvent(
 }
 
 function unknownId(path: string, toStart: Source['toStart']): Failure {
-  const message = 'is not the id of an event';
-  return new Failure(
-    'invalid_request',
-    `${path} ${message}. Send the id of an event or nextCursor unchanged, or ${toStart} to start with the oldest event.`,
-    { errors: [{ path, message }] },
+  return invalidRequest(
+    path,
+    'is not the id of an event',
+    `. Send the id of an event or nextCursor unchanged, or ${toStart} to start with the oldest event.`,
   );
 }
