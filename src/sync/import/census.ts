@@ -130,30 +130,28 @@ export class Census {
   /** `plans` are all plans of the account. */
   result(plans: readonly CensusPlan[]): CensusResult {
     const several = new Map<string, number>();
-    const counts = { paying: 0, entitled: 0, featureless: 0, pastDue: 0, several: 0, hidden: 0 };
+    const counts = {
+      ...{ payingCount: 0, entitledCount: 0, featurelessCount: 0, pastDueCount: 0 },
+      ...{ severalCount: 0, hiddenCount: 0 },
+    };
     const customersOf = new Map<string, number>();
     for (const [key, note] of this.#notes) {
-      counts.paying += Number(note.isPaying);
-      counts.entitled += Number(note.isEntitled);
-      counts.featureless += Number(note.isEntitled && !note.hasFeatures);
-      counts.pastDue += Number(note.isPastDue && !note.isPaying);
-      counts.several += Number(note.liveCount > 1);
-      counts.hidden += Number(note.isHidden);
+      counts.payingCount += Number(note.isPaying);
+      counts.entitledCount += Number(note.isEntitled);
+      counts.featurelessCount += Number(note.isEntitled && !note.hasFeatures);
+      counts.pastDueCount += Number(note.isPastDue && !note.isPaying);
+      counts.severalCount += Number(note.liveCount > 1);
+      counts.hiddenCount += Number(note.isHidden);
       if (note.liveCount > 1 && several.size < listedMax) several.set(key, note.liveCount);
       for (const product of note.products) customersOf.set(product, (customersOf.get(product) ?? 0) + 1);
     }
     const unused = new Set(plans.flatMap(({ features }) => Object.keys(features))).difference(this.#features);
     const ungrouped = productsOf(plans).filter(({ groupName }) => groupName === null);
     return {
-      payingCount: counts.paying,
-      entitledCount: counts.entitled,
-      featurelessCount: counts.featureless,
-      pastDueCount: counts.pastDue,
+      ...counts,
       exceptions: this.#obstacles,
       hidden: this.#hidden,
-      hiddenCount: counts.hidden,
       several,
-      severalCount: counts.several,
       unusedFeatures: [...unused].sort(),
       productsWithPrices: ungrouped.filter(({ priceCount }) => priceCount > 1).map(shownProduct),
       disjointProducts: this.#disjoint(ungrouped, customersOf).map(shownProduct),
