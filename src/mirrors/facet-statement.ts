@@ -1,4 +1,4 @@
-import { instantText } from '../platform/instant.ts';
+import { type Add, compareRows, positionTerms, type Term } from './compare-rows.ts';
 import type { Facets, List } from './list.ts';
 import type { Selection, UsedFilter } from './list-filter.ts';
 import type { Sort } from './list-sort.ts';
@@ -16,8 +16,7 @@ interface FacetParts {
 /** A bound of the first columns of an order. */
 interface Edge {
   readonly operator: string;
-  readonly columns: string;
-  readonly values: string;
+  readonly terms: readonly Term[];
 }
 
 /** An index of the facets: its columns after theirs, and the bounds that the request sets to the first of them. */
@@ -33,8 +32,6 @@ interface Ordered {
   readonly rows: (what: string, after: readonly Edge[], limit: string) => string;
   readonly total: string;
 }
-
-type Add = (value: unknown) => string;
 
 /**
  * The index to walk for each of its facets. Undefined if another filter selects fewer rows, or neither a filter nor the sort
@@ -84,7 +81,7 @@ export function facetParts(
   const isSorted = column === undefined || facets.isByAmount === true;
   const nearest = ordered.rows(
     columns.join(', '),
-    afterPosition(place, columns, direction, add),
+    afterPosition(place, column, direction, add),
     isSorted ? `$1::bigint + ${offset}` : 'all',
   );
   const conditions = [facets.only ?? 'true', ...conditionsOf(selection.used, add)].join(' and ');
@@ -245,16 +242,13 @@ function leadOf(
   used: readonly UsedFilter[],
   add: Add,
 ): (operator: '>=' | '<=') => string {
-  const known: { column: string; value: string }[] = [];
+  const known: Term[] = [];
   for (const column of columns) {
     const one = used.find(({ filter }) => 'isFacet' in filter && filter.equality?.column === column);
     if (one === undefined || !('isFacet' in one.filter) || one.filter.equality === undefined) break;
     known.push({ column, value: one.filter.equality.toSql(add(one.value)) });
   }
-  if (known.length === 0) return () => 'true';
-  const names = known.map(({ column }) => column).join(', ');
-  const values = known.map(({ value }) => value).join(', ');
-  return (operator) => `(${names}) ${operator} (${values})`;
+  return (operator) => compareRows(operator, known);
 }
 
 function selectedFacets(facets: Facets, conditions: string): string {
@@ -311,7 +305,7 @@ export function walk({
     order by ${sorted.join(', ')} limit ${limit}) as found)`;
 }
 
-const plainEdge = ({ operator, columns, values }: Edge) => `(${columns}) ${operator} (${values})`;
+const plainEdge = ({ operator, terms }: Edge) => compareRows(operator, terms);
 /** PostgreSQL finds no index for this form. */
 const comparedEdge = (edge: Edge) => `(${plainEdge(edge)}) is true`;
 
@@ -324,29 +318,25 @@ function conditionsOf(used: readonly UsedFilter[], add: Add): readonly string[] 
 function boundsOf(used: readonly UsedFilter[], add: Add): readonly Edge[] {
   return used.flatMap(({ filter, value }) =>
     'bound' in filter
-      ? [{ operator: filter.operator, columns: filter.bound, values: `${add(value)}::bigint` }]
+      ? [{ operator: filter.operator, terms: [{ column: filter.bound, value: `${add(value)}::bigint` }] }]
       : [],
   );
 }
 
 function timesOf({ createdAfter, createdBefore }: Selection, add: Add): readonly Edge[] {
   const edge = (operator: string, time: string | undefined) =>
-    time === undefined ? [] : [{ operator, columns: 'created_at', values: `${add(time)}::timestamptz` }];
+    time === undefined
+      ? []
+      : [{ operator, terms: [{ column: 'created_at', value: `${add(time)}::timestamptz` }] }];
   return [...edge('>=', createdAfter), ...edge('<', createdBefore)];
 }
 
 function afterPosition(
   { position }: RowWindow,
-  columns: readonly string[],
+  column: string | undefined,
   direction: string,
   add: Add,
 ): readonly Edge[] {
   if (position === undefined) return [];
-  const { amount, createdAt, id } = position;
-  const values = [
-    ...(columns.length > 2 ? [`${add(String(amount))}::bigint`] : []),
-    `${add(instantText(createdAt))}::timestamptz`,
-    `${add(id)}::uuid`,
-  ].join(', ');
-  return [{ operator: direction === 'desc' ? '<' : '>', columns: columns.join(', '), values }];
+  return [{ operator: direction === 'desc' ? '<' : '>', terms: positionTerms(position, column, add) }];
 }

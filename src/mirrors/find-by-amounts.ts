@@ -34,7 +34,7 @@ export function findByAmounts<Row extends object>(
       facets,
       what: 'id',
       order,
-      edges: ['>=', '<='].map((operator) => ({ operator, columns: facets.amount, values: value })),
+      edges: ['>=', '<='].map((operator) => ({ operator, terms: [{ column: facets.amount, value }] })),
       others: [],
       direction: 'desc',
       limit: '$1',

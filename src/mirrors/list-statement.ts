@@ -1,16 +1,9 @@
-import { instantText } from '../platform/instant.ts';
+import { type Add, compareRows, positionTerms, type Term } from './compare-rows.ts';
 import { facetParts, facetsOf } from './facet-statement.ts';
 import type { List } from './list.ts';
-import type { ListPosition } from './list-cursor.ts';
 import type { Filter, Selection, UsedFilter } from './list-filter.ts';
 import { newestFirst, type Sort } from './list-sort.ts';
 import { type RowWindow, totalMax } from './row-window.ts';
-
-/** A column and the SQL of the value that it must equal. */
-interface Equality {
-  readonly column: string;
-  readonly value: string;
-}
 
 type Direction = 'desc' | 'asc';
 
@@ -22,7 +15,7 @@ interface Selected {
   /** The same, for rows after a position, at which the walk begins. */
   readonly whereAfter: string;
   /** The columns of the walked index before `created_at` and `id`, with their values. */
-  readonly lead: readonly Equality[];
+  readonly lead: readonly Term[];
   readonly sort: Sort;
 }
 
@@ -61,13 +54,13 @@ export function listStatement<Row extends object>(
 }
 
 /** The query of a filter that finds its rows by itself. */
-function rowsOf({ used }: Selection, add: (value: unknown) => string): string | undefined {
+function rowsOf({ used }: Selection, add: Add): string | undefined {
   for (const { filter, value } of used) if ('toRows' in filter) return filter.toRows(add, value);
   return undefined;
 }
 
 /** The rows that a filter has found, within the times of the request. */
-function ofFound(selection: Selection, add: (value: unknown) => string, sort: Sort): Selected {
+function ofFound(selection: Selection, add: Add, sort: Sort): Selected {
   const { where, whereAfter } = bound(selection, add, sort, [], []);
   return { from: () => 'found', where, whereAfter, lead: [], sort };
 }
@@ -100,12 +93,7 @@ function hasTimes({ createdAfter, createdBefore }: Selection): boolean {
   return createdAfter !== undefined || createdBefore !== undefined;
 }
 
-function select<Row extends object>(
-  list: List<Row>,
-  selection: Selection,
-  add: (value: unknown) => string,
-  sort: Sort,
-): Selected {
+function select<Row extends object>(list: List<Row>, selection: Selection, add: Add, sort: Sort): Selected {
   const { used } = selection;
   const walked = sort.column === undefined ? used.slice(0, 1) : [];
   const lead = walked.flatMap(({ filter, value }) => {
@@ -122,15 +110,15 @@ function select<Row extends object>(
 /** The conditions of a walk: the values of its first columns, the times of the request, and what its rows are compared with. */
 function bound(
   { createdAfter, createdBefore }: Selection,
-  add: (value: unknown) => string,
+  add: Add,
   sort: Sort,
-  lead: readonly Equality[],
+  lead: readonly Term[],
   rows: readonly string[],
 ): Pick<Selected, 'where' | 'whereAfter'> {
   const time = (value: string) => ({ column: 'created_at', value: `${add(value)}::timestamptz` });
-  const lower = compare('>=', createdAfter === undefined ? lead : [...lead, time(createdAfter)]);
+  const lower = compareRows('>=', createdAfter === undefined ? lead : [...lead, time(createdAfter)]);
   const upper =
-    createdBefore === undefined ? compare('<=', lead) : compare('<', [...lead, time(createdBefore)]);
+    createdBefore === undefined ? compareRows('<=', lead) : compareRows('<', [...lead, time(createdBefore)]);
   const [first, last] = sort.direction === 'desc' ? [upper, lower] : [lower, upper];
   const isWithin = (start: string) => [start, last, ...rows].join(' and ');
   // Of two bounds in the same direction, PostgreSQL may begin at the wider one, and read all rows between them.
@@ -171,12 +159,6 @@ function conditionOf({ filter, value }: UsedFilter, table: string, add: () => st
   return 'isFacet' in filter ? `${condition} is true` : condition;
 }
 
-function compare(operator: '>=' | '<=' | '<' | '>', terms: readonly Equality[]): string {
-  if (terms.length === 0) return 'true';
-  const row = (items: readonly string[]) => `(${items.join(', ')})`;
-  return `${row(terms.map(({ column }) => column))} ${operator} ${row(terms.map(({ value }) => value))}`;
-}
-
 function orderBy({ lead, sort }: Selected, direction: Direction): string {
   const amount = sort.column === undefined ? [] : [sort.column];
   const columns = [...lead.map(({ column }) => column), ...amount, 'created_at', 'id'];
@@ -200,29 +182,14 @@ function countRows<Row extends object>(list: List<Row>, selection: Selection, se
 function pageAfter(
   selected: Selected,
   { position, skip = 0 }: Pick<RowWindow, 'position' | 'skip'>,
-  add: (value: unknown) => string,
+  add: Add,
 ): string {
-  const where =
-    position === undefined
-      ? selected.where
-      : `${selected.whereAfter} and ${isAfter(selected, position, add)}`;
-  const { from, sort } = selected;
-  return `page as (select created_at as place, id from ${from(sort.direction)} where ${where}
+  const { from, where, whereAfter, lead, sort } = selected;
+  const operator = sort.direction === 'desc' ? '<' : '>';
+  const isAfter = position && compareRows(operator, [...lead, ...positionTerms(position, sort.column, add)]);
+  const condition = isAfter === undefined ? where : `${whereAfter} and ${isAfter}`;
+  return `page as (select created_at as place, id from ${from(sort.direction)} where ${condition}
     ${orderBy(selected, sort.direction)} limit $1::bigint offset ${add(skip)}::bigint)`;
-}
-
-function isAfter(
-  { lead, sort }: Selected,
-  { amount, createdAt, id }: ListPosition,
-  add: (value: unknown) => string,
-): string {
-  const { column } = sort;
-  return compare(sort.direction === 'desc' ? '<' : '>', [
-    ...lead,
-    ...(column === undefined ? [] : [{ column, value: `${add(String(amount))}::bigint` }]),
-    { column: 'created_at', value: `${add(instantText(createdAt))}::timestamptz` },
-    { column: 'id', value: `${add(id)}::uuid` },
-  ]);
 }
 
 /**
