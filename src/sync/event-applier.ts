@@ -14,7 +14,7 @@ import { isOutage, type Transaction } from '../platform/postgres.ts';
 import { endAfter, type Tracer } from '../platform/tracing.ts';
 import { UnmappableError } from '../processor/port/event-facts.ts';
 import type { Processor } from '../processor/port/processor.ts';
-import type { Inbox, ReceivedEvent } from '../webhooks/inbox.ts';
+import type { EventQueue, ReceivedEvent } from '../webhooks/inbox.ts';
 import {
   BatchApplier,
   type BatchResult,
@@ -42,7 +42,7 @@ const concurrentRefreshesMax = 8;
 const errorLengthMax = 500;
 
 interface ApplierParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
-  readonly inbox: Pick<Inbox, 'claim' | 'claimAgain' | 'settle' | 'hasDue' | 'findStored' | 'insert'>;
+  readonly queue: EventQueue;
   readonly processor: Processor;
   readonly mirrors: Mirrors;
   readonly tracer?: Tracer | undefined;
@@ -80,7 +80,8 @@ export class EventApplier {
 
   /** Whether the inbox has an event that is due. */
   hasDue(): Promise<boolean> {
-    return this.#parts.inbox.hasDue();
+    const { database, queue } = this.#parts;
+    return queue.hasDue(database);
   }
 
   /** Applies a batch of due events, waits for its refreshes, and returns the number of events. */
@@ -99,11 +100,11 @@ export class EventApplier {
   }
 
   async #startBatch(): Promise<StartedBatch> {
-    const { inbox, metrics } = this.#parts;
+    const { queue, metrics } = this.#parts;
     let events: readonly WebhookEvent[] = [];
     try {
       const batch = await this.#apply(async (tx) => {
-        events = await inbox.claim(tx, batchMax);
+        events = await queue.claim(tx, batchMax);
         if (events.length > 0) metrics.webhookBatchSize.observe(events.length);
         return events;
       });
@@ -144,11 +145,11 @@ export class EventApplier {
     received: readonly ReceivedEvent[],
     leaseMs: number,
   ): Promise<BatchResult & { readonly stored: Promise<StoredStates> }> {
-    const { inbox } = this.#parts;
+    const { queue } = this.#parts;
     const inOrder = received.toSorted((a, b) => a.row.createdAt.getTime() - b.row.createdAt.getTime());
     return this.#batches.transact(
       async (tx, apply) => {
-        const finding = inbox.findStored(
+        const finding = queue.findStored(
           tx,
           received.map(({ row }) => row),
         );
@@ -163,7 +164,7 @@ export class EventApplier {
         if (isAlone && (await finding).size > 0) throw alreadyStored;
         const processed = new Set(outcomes.filter(isProcessed).map(({ event }) => event.id));
         const refreshed = new Set(refreshes.map(({ event }) => event.id));
-        const stored = inbox.insert(
+        const stored = queue.insert(
           tx,
           fresh.map(({ row }) => {
             if (processed.has(row.id)) return { ...row, state: 'processed', attempts: 1 };
@@ -188,7 +189,7 @@ export class EventApplier {
       const [first] = half;
       if (first === undefined) continue;
       try {
-        await this.#finish(await this.#apply((tx) => this.#parts.inbox.claimAgain(tx, half)));
+        await this.#finish(await this.#apply((tx) => this.#parts.queue.claimAgain(tx, half)));
       } catch (error) {
         if (isOutage(error)) throw error;
         if (half.length > 1) await this.#applyHalves(half);
@@ -198,7 +199,7 @@ export class EventApplier {
   }
 
   #apply(claim: (tx: Transaction) => Promise<readonly WebhookEvent[]>): Promise<AppliedBatch> {
-    const { inbox } = this.#parts;
+    const { queue } = this.#parts;
     return this.#batches.transact(async (tx, apply) => {
       const unreadable: EventOutcome[] = [];
       const readings: EventReading[] = [];
@@ -214,7 +215,7 @@ export class EventApplier {
       const leases = applied.refreshes.map(({ event }) =>
         pending(event, Math.max(event.attempts, 1), refreshLeaseMs, null),
       );
-      const settled = inbox.settle(tx, [...outcomes.map(settlementOf), ...leases]);
+      const settled = queue.settle(tx, [...outcomes.map(settlementOf), ...leases]);
       // If this fails, the transaction fails with the same error.
       settled.catch(() => {});
       return { outcomes, settled, refreshes: applied.refreshes };
@@ -293,7 +294,7 @@ export class EventApplier {
   }
 
   async #retryLater(event: EventToApply, error: unknown): Promise<void> {
-    const { database, inbox, logger } = this.#parts;
+    const { database, queue, logger } = this.#parts;
     const reason = (error instanceof Error ? error.message : String(error)).slice(0, errorLengthMax);
     const attempts = event.attempts + 1;
     if (attempts >= attemptsMax) {
@@ -301,7 +302,7 @@ export class EventApplier {
       return;
     }
     const delayMs = retryAfterMs(attempts, Math.random());
-    await inbox.settle(database, [pending(event, attempts, delayMs, reason)]);
+    await queue.settle(database, [pending(event, attempts, delayMs, reason)]);
     logger.warn(
       { err: error, event: event.id, type: event.type, attempts, delayMs },
       'webhook event failed; retry scheduled',
@@ -309,8 +310,8 @@ export class EventApplier {
   }
 
   async #settleAlone(outcome: EventOutcome): Promise<void> {
-    const { database, inbox, metrics, logger } = this.#parts;
-    const newIds = await inbox.settle(database, [settlementOf(outcome)]);
+    const { database, queue, metrics, logger } = this.#parts;
+    const newIds = await queue.settle(database, [settlementOf(outcome)]);
     if (newIds.has(outcome.event.id)) countOutcomes(metrics, logger, [outcome]);
   }
 }

@@ -301,7 +301,7 @@ function composeWebhooks(parts: WebhookParts) {
   };
   const inbox = new Inbox({ ...parts, store, onStored, onReceipt });
   parts.database.setAfterLateRows((rows) => inbox.bringBack(rows));
-  const eventApplier = new EventApplier({ ...parts, inbox });
+  const eventApplier = new EventApplier({ ...parts, queue: store });
   const worker = new Worker({ eventApplier, logger: parts.logger });
   const webhookEvents = new WebhookEventService({ ...parts, store, onStored });
   const resync = new Resync({

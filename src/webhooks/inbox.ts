@@ -1,6 +1,6 @@
-import type { Settlement, StoredStates, WebhookEvent } from '../model/webhook-event.ts';
+import type { StoredStates } from '../model/webhook-event.ts';
 import type { PlatformParts } from '../platform/parts.ts';
-import { isOutage, type Queryable, type Transaction } from '../platform/postgres.ts';
+import { isOutage } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import type { LateRow } from '../platform/written-rows.ts';
 import type { ProcessorEvent } from '../processor/port/event-calls.ts';
@@ -25,6 +25,12 @@ export interface OnReceipt {
   apply(events: readonly ReceivedEvent[]): Promise<StoredStates>;
 }
 
+/** The stored events, for those who apply them. */
+export type EventQueue = Pick<
+  WebhookEventStore,
+  'claim' | 'claimAgain' | 'settle' | 'hasDue' | 'findStored' | 'insert'
+>;
+
 interface InboxParts extends Pick<PlatformParts, 'database' | 'clock' | 'logger' | 'metrics'> {
   readonly store: WebhookEventStore;
   readonly processor: Processor;
@@ -34,8 +40,8 @@ interface InboxParts extends Pick<PlatformParts, 'database' | 'clock' | 'logger'
 }
 
 /**
- * Stores each event durably once, and gives events to workers. Requests that arrive while a statement is running share
- * the next one, so a busy second needs a few dozen commits instead of thousands.
+ * Stores each event durably once. Requests that arrive while a statement is running share the next one, so a busy second
+ * needs a few dozen commits instead of thousands.
  */
 export class Inbox {
   readonly #parts: InboxParts;
@@ -69,36 +75,6 @@ export class Inbox {
     return content === undefined
       ? this.#storing.add(row)
       : this.#applying.add({ row, content, receivedAt: clock.now() });
-  }
-
-  /** The ids among these that are stored. */
-  findStored(tx: Transaction, events: readonly NewWebhookEvent[]): Promise<ReadonlySet<string>> {
-    return this.#parts.store.findStored(tx, events);
-  }
-
-  /** Stores events that the transaction applies, and returns the new ones. */
-  insert(tx: Transaction, events: readonly NewWebhookEvent[]): Promise<StoredStates> {
-    return this.#parts.store.insert(tx, events);
-  }
-
-  /** Whether an event is due. */
-  hasDue(): Promise<boolean> {
-    return this.#parts.store.hasDue(this.#parts.database);
-  }
-
-  /** Locks due events that no other worker has locked. */
-  claim(tx: Transaction, limit: number): Promise<readonly WebhookEvent[]> {
-    return this.#parts.store.claim(tx, limit);
-  }
-
-  /** Locks the events among these that are still due and that no other worker has locked. */
-  claimAgain(tx: Transaction, events: readonly WebhookEvent[]): Promise<readonly WebhookEvent[]> {
-    return this.#parts.store.claimAgain(tx, events);
-  }
-
-  /** Returns the ids of the events with a new outcome. */
-  settle(db: Queryable, settlements: readonly Settlement[]): Promise<ReadonlySet<string>> {
-    return this.#parts.store.settle(db, settlements);
   }
 
   /**
