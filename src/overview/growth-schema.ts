@@ -4,7 +4,8 @@ import { component } from '../http/docs/components.ts';
 
 const amount = (description: string) =>
   Type.Integer({ description: `${description} In the smallest unit of the currency.` });
-const number = (description: string) => Type.Integer({ description });
+export const number = (description: string) => Type.Integer({ description });
+export const day = (description: string) => Type.String({ format: 'date', description });
 const rate = (description: string) => nullable(Type.Number({ description }));
 const unknown = 'Null if the range has no day from `subscriptionsSince` up to today.';
 const known = <Properties extends TProperties>(title: string, properties: Properties, description: string) =>
@@ -33,11 +34,8 @@ export const growthProperties = {
       ...bridge,
       series: Type.Array(
         Type.Object({
-          from: Type.String({
-            format: 'date',
-            description: 'The first day of the interval within the range.',
-          }),
-          to: Type.String({ format: 'date', description: 'The last day of the interval within the range.' }),
+          from: day('The first day of the interval within the range.'),
+          to: day('The last day of the interval within the range.'),
           ...bridge,
         }),
         { description: 'The same for every `interval` from `subscriptionsSince` up to today, in order.' },

@@ -1,11 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { dateTime, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { growthExample, growthProperties } from './growth-schema.ts';
+import { day, growthExample, growthProperties, number } from './growth-schema.ts';
 import { intervals } from './overview-range.ts';
 
-const day = (description: string) => Type.String({ format: 'date', description });
-const number = (description: string) => Type.Integer({ description });
 const amountOf = (description: string) =>
   Type.Object(
     { count: Type.Integer(), amount: Type.Integer({ description: 'In the smallest unit of the currency.' }) },

@@ -1,5 +1,6 @@
 import type { CheckoutView } from '../../checkouts/checkout-view.ts';
 import type { InvoiceView } from '../../invoices/invoice-view.ts';
+import { isSameValue } from '../../model/transition.ts';
 import type { PaymentView } from '../../payments/payment-view.ts';
 import type { RefundView } from '../../payments/refund-view.ts';
 import type { PlanView } from '../../plans/plan-view.ts';
@@ -23,8 +24,8 @@ export function paymentEventType(before: PaymentView, after: PaymentView): Event
   if (becomes('canceled')) return 'payment.canceled';
   // A failed refund turns a refunded payment back into a successful one.
   if (becomes('succeeded') && before.status !== 'refunded') return 'payment.succeeded';
-  if (after.failure !== null && (!isSameFailure(before, after) || isTryOver(before, after)))
-    return 'payment.failed';
+  const hasNewFailure = !isSameValue(before.failure, after.failure) || isTryOver(before, after);
+  if (after.failure !== null && hasNewFailure) return 'payment.failed';
   return 'payment.updated';
 }
 
@@ -35,14 +36,6 @@ export function paymentEventType(before: PaymentView, after: PaymentView): Event
 function isTryOver(before: PaymentView, after: PaymentView): boolean {
   const wasTried = before.status === 'requires_action' || before.status === 'processing';
   return wasTried && after.status === 'requires_payment_method';
-}
-
-function isSameFailure({ failure: before }: PaymentView, { failure: after }: PaymentView): boolean {
-  return (
-    before?.code === after?.code &&
-    before?.declineCode === after?.declineCode &&
-    before?.message === after?.message
-  );
 }
 
 export function refundEventType(before: RefundView, after: RefundView): EventType {
