@@ -11,13 +11,9 @@ import {
 } from './contributions.ts';
 
 /** One number of the overview. */
-export interface Cell {
+export interface Cell extends Contribution {
   /** A day, or `now`. */
   readonly day: string;
-  readonly currency: string;
-  readonly metric: string;
-  readonly count: number;
-  readonly amount: bigint;
 }
 
 /**

@@ -8,7 +8,8 @@ import { type CellsByDay, type Sums, sumDays } from './sums.ts';
 /** How monthly revenue moves from the start to the end of some days. */
 type Bridge = Omit<NonNullable<Growth['mrr']>, 'series'>;
 
-interface GrowthRequest {
+/** What the numbers of a range depend on besides the cells. */
+export interface GrowthRequest {
   readonly range: DayRange;
   readonly interval: Interval;
   /** The first day whose changes are known, and the current one. */
@@ -78,11 +79,7 @@ function bridgeOf(start: bigint, sums: Sums): Bridge {
   };
 }
 
-function seriesOf(
-  start: bigint,
-  periods: readonly DayRange[],
-  byDay: CellsByDay,
-): (DayRange & Bridge)[] {
+function seriesOf(start: bigint, periods: readonly DayRange[], byDay: CellsByDay): (DayRange & Bridge)[] {
   let standing = start;
   return periods.map((period) => {
     const sums = sumDays(byDay, daysOf(period));

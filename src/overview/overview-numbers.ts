@@ -1,8 +1,8 @@
 import { type Cell, now } from './cells.ts';
 import type { Growth } from './growth-schema.ts';
 import { monthlyAmount } from './monthly-amount.ts';
-import { growthOf } from './overview-growth.ts';
-import { type DayRange, daysOf, type Interval } from './overview-range.ts';
+import { type GrowthRequest, growthOf } from './overview-growth.ts';
+import { type DayRange, daysOf } from './overview-range.ts';
 import type {
   Activity,
   CurrencyNumbers,
@@ -12,16 +12,10 @@ import type {
 import { later } from './overview-store.ts';
 import { Sums, sumDays } from './sums.ts';
 
-/** What the numbers depend on besides the cells. */
-interface NumbersRequest {
-  readonly range: DayRange;
+interface NumbersRequest extends GrowthRequest {
   /** The range to compare with. */
   readonly previous: DayRange | undefined;
-  readonly interval: Interval;
   readonly currency: string | undefined;
-  /** The first day whose changes are known, and the current one. */
-  readonly since: string;
-  readonly today: string;
 }
 
 /** Turns cells into what the API shows, one entry for each currency. Amounts of different currencies are never added. */

@@ -31,18 +31,13 @@ const progressColumns = `position, as_of as "asOf", since::text as since,
 /** All SQL for the numbers of the overview. */
 export class OverviewStore {
   async progress(db: Queryable): Promise<OverviewProgress> {
-    const [row] = await db.query<OverviewProgress>(
-      `select ${progressColumns} from till.overview_progress`,
-    );
+    const [row] = await db.query<OverviewProgress>(`select ${progressColumns} from till.overview_progress`);
     if (row === undefined) throw new Error('the progress of the overview is missing');
     return row;
   }
 
   /** One process at a time changes the cells. Without waiting, undefined if another process changes them. */
-  async lock(
-    tx: Queryable,
-    { waits }: { readonly waits: boolean },
-  ): Promise<OverviewProgress | undefined> {
+  async lock(tx: Queryable, { waits }: { readonly waits: boolean }): Promise<OverviewProgress | undefined> {
     const [row] = await tx.query<OverviewProgress>(
       `select ${progressColumns} from till.overview_progress for update ${waits ? '' : 'skip locked'}`,
     );

@@ -1,18 +1,13 @@
-import type { WebhookEventState } from '../model/webhook-event.ts';
+import type { WebhookEvent } from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
 
 /** A position in the inbox, which is read in order of creation. */
-export interface InboxPosition {
-  readonly id: string;
-  readonly createdAt: Date;
-}
+export type InboxPosition = Pick<WebhookEvent, 'id' | 'createdAt'>;
 
-export interface StoredPayload extends InboxPosition {
-  readonly objectId: string | null;
+export interface StoredPayload
+  extends Pick<WebhookEvent, 'id' | 'createdAt' | 'objectId' | 'payload' | 'state'> {
   /** The customer that the object belongs to. Null if the object is the customer. */
   readonly customerKey: string | null;
-  readonly payload: string;
-  readonly state: WebhookEventState;
 }
 
 interface RedactedPayload extends StoredPayload {

@@ -4,6 +4,7 @@ import type { EventEndpoint } from '../endpoints/endpoint.ts';
 import { checksumOf, type EventRange, eventColumns, millisOf } from '../feed/event-store.ts';
 import type { StoredEvent } from '../feed/stored-event.ts';
 import type { DeliveryOutcome } from './delivery.ts';
+import type { QueuedDelivery } from './delivery-queue.ts';
 
 /** Positions that one statement looks at, so that an endpoint with a rare type does not search all events at once. */
 const rangeMax = 10_000;
@@ -16,24 +17,16 @@ export type WaitingKind = 'retries' | 'resends';
 const tableOf = (kind: WaitingKind) => `event_${kind}`;
 
 /** A delivery that waits for an attempt. */
-export interface WaitingDelivery {
-  readonly id: string;
-  readonly createdAt: Date;
-  readonly attempt: number;
-  /** The retry period has ended, so a failure is final. */
-  readonly isLast: boolean;
+export interface WaitingDelivery
+  extends Pick<QueuedDelivery, 'id' | 'createdAt' | 'event' | 'attempt' | 'isLast'> {
   readonly dueInMs: number;
-  readonly event: StoredEvent;
   /** False if the event is no longer kept. Then only its position and time are known. */
   readonly isKept: boolean;
 }
 
 /** The state of a delivery after an attempt, or when it begins to wait. */
-export interface DeliveryRecord {
-  readonly id: string;
+export interface DeliveryRecord extends Pick<QueuedDelivery, 'id' | 'createdAt' | 'attempt'> {
   readonly event: Pick<StoredEvent, 'position' | 'createdAtMs' | 'objectId' | 'customerId'>;
-  readonly attempt: number;
-  readonly createdAt: Date;
   /** Null if it begins to wait without an attempt. */
   readonly outcome: DeliveryOutcome | null;
 }

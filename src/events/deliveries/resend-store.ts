@@ -1,5 +1,4 @@
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
-import type { StoredEvent } from '../feed/stored-event.ts';
 import { type DeliveryRecord, recordSet, recordsText } from './delivery-store.ts';
 
 /** An endpoint that gets an event again, and the id of the new delivery. */
@@ -8,15 +7,13 @@ interface ResendTarget {
   readonly deliveryId: string;
 }
 
-type ResentEvent = Pick<StoredEvent, 'position' | 'createdAtMs' | 'objectId' | 'customerId'>;
-
 /** All SQL for events that are sent to an endpoint again. The caller holds the lock of the endpoint's row. */
 export class ResendStore {
   /**
    * Queues an event for some endpoints. If the event still waits at an endpoint, in its order or as a resend, its next
    * attempt is due now instead: two requests at once cause one delivery.
    */
-  queue(tx: Transaction, event: ResentEvent, targets: readonly ResendTarget[]): void {
+  queue(tx: Transaction, event: DeliveryRecord['event'], targets: readonly ResendTarget[]): void {
     const endpointIds = targets.map(({ endpointId }) => endpointId);
     const deliveryIds = targets.map(({ deliveryId }) => deliveryId);
     const { position, objectId, customerId } = event;

@@ -44,11 +44,7 @@ interface ReplacedSecret {
   readonly validUntil: string;
 }
 
-export interface NewEndpoint {
-  readonly url: string;
-  readonly types: readonly EventType[] | null;
-  readonly description: string | null;
-}
+export type NewEndpoint = Pick<EventEndpoint, 'url' | 'types' | 'description'>;
 
 export interface EndpointChange extends Partial<NewEndpoint> {
   readonly enabled?: boolean;

@@ -2,14 +2,12 @@ import type { PlanFacts } from '../../model/plan.ts';
 import type { Subscription, SubscriptionFacts } from '../../model/subscription.ts';
 import type { PlanService } from '../../plans/plan-service.ts';
 import type { PlatformParts } from '../../platform/parts.ts';
-import type { Processor } from '../../processor/port/processor.ts';
 import type { EntitlementService } from '../../subscriptions/entitlements/entitlement-service.ts';
-import type { Mirrors } from '../mirrors.ts';
 import { refreshObject } from '../refresh-object.ts';
 import { Census, type CensusPlan, type CensusProduct, listedMax } from './census.ts';
 import { isLive, isPaying } from './customer-holdings.ts';
 import { canBePlan, type PlanSettings, withSettings } from './plan-settings.ts';
-import { subscriptionStage, withAllItems } from './stages.ts';
+import { type StageParts, subscriptionStage, withAllItems } from './stages.ts';
 
 /** A list that names the first customers, and counts the others. */
 export interface Listed<T> {
@@ -50,9 +48,7 @@ interface Exception {
   readonly reason: string;
 }
 
-export interface AuditParts extends Pick<PlatformParts, 'database' | 'logger'> {
-  readonly processor: Processor;
-  readonly mirrors: Mirrors;
+export interface AuditParts extends StageParts, Pick<PlatformParts, 'database' | 'logger'> {
   readonly plans: Pick<PlanService, 'list'>;
   readonly entitlements: Pick<EntitlementService, 'isEntitled'>;
 }

@@ -1,17 +1,13 @@
-import type { PlanFeatures } from '../../model/plan-features.ts';
+import type { Plan } from '../../model/plan.ts';
 
 /** Customers that a list of the report names. A person reads it, and in a dry run each of them costs a call. */
 export const listedMax = 1_000;
 
 /** A plan as the report needs it. */
-export interface CensusPlan {
-  readonly processorPriceId: string;
-  readonly processorProductId: string;
-  readonly name: string;
-  readonly groupName: string | null;
-  readonly addOn: boolean;
-  readonly features: PlanFeatures;
-}
+export type CensusPlan = Pick<
+  Plan,
+  'processorPriceId' | 'processorProductId' | 'name' | 'groupName' | 'addOn' | 'features'
+>;
 
 /** A subscription that has not ended. */
 export interface CensusSubscription {

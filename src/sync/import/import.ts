@@ -43,7 +43,6 @@ import {
   invoiceStage,
   planStage,
   refundStage,
-  type StageParts,
   subscriptionStage,
 } from './stages.ts';
 import { listPrices, writePlanSettings } from './write-plan-settings.ts';
@@ -51,7 +50,7 @@ import { listPrices, writePlanSettings } from './write-plan-settings.ts';
 /** Far more restarts or failovers of the database than happen within one import. */
 const lostJobsMax = 20;
 
-interface ImportParts extends StageParts, AuditParts, Pick<PlatformParts, 'clock'> {
+interface ImportParts extends AuditParts, Pick<PlatformParts, 'clock'> {
   readonly job: Job;
   readonly store: ImportStore;
   readonly customers: Pick<CustomerService, 'update'>;
