@@ -1,8 +1,8 @@
 import type { Transaction } from '../platform/postgres.ts';
 import type { ClaimOperation } from './claim.ts';
-import type { CheckedOperation, FoundClaim, Recorded } from './operation.ts';
+import type { CheckedOperation } from './operation.ts';
 
-interface Steps<Request, Result> {
+interface LocalSteps<Request, Result> {
   readonly name: ClaimOperation;
   /** The object to change. Null when one is created. */
   parentIdOf(request: Request): string | null;
@@ -13,41 +13,26 @@ interface Steps<Request, Result> {
   read(id: string): Promise<Result>;
 }
 
+export type LocalOperation<Request, Result> = CheckedOperation<Request, Request, Request, Result>;
+
 /**
  * The steps of creating or changing an object that only Till has. It needs no call to the processor: everything is
  * written in the transaction that completes the claim, so an unfinished claim has had no effect.
  */
-export class LocalOperation<Request, Result> implements CheckedOperation<Request, Request, Request, Result> {
-  readonly name: ClaimOperation;
-  readonly #steps: Steps<Request, Result>;
-
-  constructor(steps: Steps<Request, Result>) {
-    this.name = steps.name;
-    this.#steps = steps;
-  }
-
-  parentIdOf(request: Request): string | null {
-    return this.#steps.parentIdOf(request);
-  }
-
-  async prepare(request: Request): Promise<Request> {
-    await this.#steps.check(request);
-    return request;
-  }
-
-  async call(request: Request): Promise<Request> {
-    return request;
-  }
-
-  async record(tx: Transaction, id: string, request: Request): Promise<Recorded<Result>> {
-    return { result: await this.#steps.write(tx, id, request) };
-  }
-
-  async find(): Promise<null> {
-    return null;
-  }
-
-  replay(id: string, { parentId }: FoundClaim): Promise<Result> {
-    return this.#steps.read(parentId ?? id);
-  }
+export function localOperation<Request, Result>(
+  steps: LocalSteps<Request, Result>,
+): LocalOperation<Request, Result> {
+  const { name, parentIdOf, check, write, read } = steps;
+  return {
+    name,
+    parentIdOf,
+    prepare: async (request) => {
+      await check(request);
+      return request;
+    },
+    call: async (request) => request,
+    record: async (tx, id, request) => ({ result: await write(tx, id, request) }),
+    find: async () => null,
+    replay: (id, { parentId }) => read(parentId ?? id),
+  };
 }

@@ -7,7 +7,13 @@ import { type Caller, type KeyValues, type StoredKey, scopes } from '../model/ap
 import type { KeyUse, NewAuditEntry } from '../model/audit-entry.ts';
 import { auditOperation } from '../platform/cause.ts';
 import { type FirstUse, KeyCache } from './key-cache.ts';
-import { type CreatedKey, KeyCreation, type KeyParts, keyNotFound } from './key-creation.ts';
+import {
+  type CreatedKey,
+  type KeyCreation,
+  type KeyParts,
+  keyCreation,
+  keyNotFound,
+} from './key-creation.ts';
 
 interface KeyServiceParts extends KeyParts {
   readonly idempotency: IdempotencyService;
@@ -22,7 +28,7 @@ export class KeyService {
 
   constructor(parts: KeyServiceParts) {
     this.#parts = parts;
-    this.creation = new KeyCreation(parts);
+    this.creation = keyCreation(parts);
     this.#cache = new KeyCache({
       ...parts,
       recordUses: (uses, firstUses) => this.#recordUses(uses, firstUses),

@@ -7,7 +7,7 @@ export interface ValidKey extends Pick<StoredKey, 'id' | 'name' | 'scopes' | 'ex
   readonly isUnused: boolean;
 }
 
-export interface NewKey extends Pick<StoredKey, 'id' | 'name' | 'scopes' | 'createdAt' | 'expiresAt'> {
+interface NewKey extends Pick<StoredKey, 'id' | 'name' | 'scopes' | 'createdAt' | 'expiresAt'> {
   readonly digest: Buffer;
 }
 

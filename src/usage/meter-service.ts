@@ -1,7 +1,7 @@
 import { Failure } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { LocalOperation } from '../idempotency/local-operation.ts';
+import { type LocalOperation, localOperation } from '../idempotency/local-operation.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
 import { foundMeter, type Meter } from '../model/meter.ts';
@@ -34,7 +34,7 @@ export class MeterService {
   constructor(parts: MeterParts) {
     this.#parts = parts;
     const read = (id: string) => this.read(id);
-    this.creation = new LocalOperation({
+    this.creation = localOperation({
       name: 'meters.create',
       parentIdOf: () => null,
       // Before anything is written. Two requests that meet are decided in the transaction.
@@ -42,7 +42,7 @@ export class MeterService {
       write: (tx, id, request) => this.#insert(tx, id, request),
       read,
     });
-    this.updating = new LocalOperation({
+    this.updating = localOperation({
       name: 'meters.update',
       parentIdOf: ({ meterId }) => meterId,
       check: async ({ meterId }) => void (await this.read(meterId)),

@@ -1,7 +1,7 @@
 import { invalidRequest } from '../../errors.ts';
 import type { IdempotencyKey } from '../../idempotency/claim.ts';
 import type { IdempotencyService } from '../../idempotency/idempotency-service.ts';
-import { LocalOperation } from '../../idempotency/local-operation.ts';
+import { type LocalOperation, localOperation } from '../../idempotency/local-operation.ts';
 import type { OperationResult } from '../../idempotency/operation.ts';
 import { type IdCursorPage, pageById, type WalkRequest } from '../../mirrors/id-cursor.ts';
 import { auditOperation } from '../../platform/cause.ts';
@@ -77,14 +77,14 @@ export class EndpointService {
     this.#parts = parts;
     const read = (id: string) => this.read(id);
     const parentIdOf = ({ endpointId }: { readonly endpointId: string }) => endpointId;
-    this.creation = new LocalOperation<NewEndpoint, EventEndpoint>({
+    this.creation = localOperation<NewEndpoint, EventEndpoint>({
       name: 'event_endpoints.create',
       parentIdOf: () => null,
       check: ({ url }) => this.#checkUrl(url),
       write: (tx, id, request) => this.#insert(tx, id, request),
       read,
     });
-    this.updating = new LocalOperation<ChangeRequest, EventEndpoint>({
+    this.updating = localOperation<ChangeRequest, EventEndpoint>({
       name: 'event_endpoints.update',
       parentIdOf,
       check: async ({ endpointId, change: { url } }) => {
@@ -94,14 +94,14 @@ export class EndpointService {
       write: (tx, _id, request) => this.#update(tx, request),
       read,
     });
-    this.rotation = new LocalOperation<RotationRequest, EventEndpoint>({
+    this.rotation = localOperation<RotationRequest, EventEndpoint>({
       name: 'event_endpoints.rotate',
       parentIdOf,
       check: async ({ endpointId }) => void (await this.read(endpointId)),
       write: (tx, _id, { endpointId }) => this.#rotateSecret(tx, endpointId),
       read,
     });
-    this.replaying = new LocalOperation<ReplayRequest, EventEndpoint>({
+    this.replaying = localOperation<ReplayRequest, EventEndpoint>({
       name: 'event_endpoints.replay',
       parentIdOf,
       check: async ({ endpointId, after }) => {
