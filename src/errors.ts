@@ -46,6 +46,17 @@ export function invalidRequest(path: string, message: string, advice = ''): Fail
   return new Failure('invalid_request', `${path} ${message}${advice}`, { errors: [{ path, message }] });
 }
 
+/** No object of this kind has the id that a request names. */
+export function notFound(noun: string): Failure {
+  return new Failure('not_found', `No ${noun} has this id. Check the id.`);
+}
+
+/** The object that a request names by its id. Fails if there is none. */
+export function requireFound<Found>(noun: string, found: Found | undefined): Found {
+  if (found === undefined) throw notFound(noun);
+  return found;
+}
+
 /** Whether the processor rejected the request, and no earlier attempt can have taken effect either. */
 export function isDefiniteRefusal(error: unknown): error is Failure {
   return error instanceof Failure && error.code === 'processor_rejected' && error.extras.effect !== 'unknown';

@@ -10,7 +10,7 @@ import type {
   ReleasedClaim,
 } from '../idempotency/operation.ts';
 import type { MirrorParts } from '../mirrors/mirror.ts';
-import { type Checkout, foundCheckout, isReusable, requireExpiry } from '../model/checkout.ts';
+import { type Checkout, isReusable, requireExpiry } from '../model/checkout.ts';
 import type { Customer } from '../model/customer.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlanQuantity } from '../model/subscription-items.ts';
@@ -153,15 +153,17 @@ export class CheckoutCreation
     const { checkout, url } = effect;
     // If a webhook created the row, the row and the response can each be newer.
     const { unsettled } = await mirror.record(tx, checkout, 'events');
-    const row = foundCheckout((await store.find(tx, [id]))[0]);
+    const row = await store.read(tx, id);
     // An event may have ended the row before a resumed request reserved the group again.
     if (row.status !== 'open') await this.parts.grouping.groups.endReservation(tx, id);
     return { result: { checkout: row, url }, needsRefresh: unsettled.length > 0 };
   }
 
   async refresh({ checkout, isExisting }: OpenedCheckout): Promise<OpenedCheckout> {
-    const url = await this.parts.mirror.readUrl(checkout.processorCheckoutSessionId);
-    return { checkout: await this.#read(checkout.id), url, ...(isExisting ? { isExisting } : {}) };
+    const { store, database, mirror } = this.parts;
+    const url = await mirror.readUrl(checkout.processorCheckoutSessionId);
+    const row = await store.read(database, checkout.id);
+    return { checkout: row, url, ...(isExisting ? { isExisting } : {}) };
   }
 
   idOf(effect: CheckoutEffect): string | null {
@@ -190,7 +192,7 @@ export class CheckoutCreation
     const { database, store } = this.parts;
     const [own] = await store.find(database, [id]);
     // If an open checkout existed before, it is the parent of the claim.
-    const checkout = own ?? (await this.#read(parentId ?? id));
+    const checkout = own ?? (await store.read(database, parentId ?? id));
     const opened = checkout.status === 'open' ? await this.pages.open(checkout) : { checkout, url: null };
     return own === undefined ? { ...opened, isExisting: true } : opened;
   }
@@ -218,11 +220,6 @@ export class CheckoutCreation
         ? {}
         : { processorPromotionCodeId: await findPromotionCode(this.parts, customer, promotionCode) }),
     };
-  }
-
-  async #read(id: string): Promise<Checkout> {
-    const { store, database } = this.parts;
-    return foundCheckout((await store.find(database, [id]))[0]);
   }
 }
 

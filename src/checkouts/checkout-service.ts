@@ -1,16 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
+import { requireFound } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
-import {
-  type Checkout,
-  checkoutCompleted,
-  checkoutInProgress,
-  foundCheckout,
-  isReusable,
-} from '../model/checkout.ts';
+import { type Checkout, checkoutCompleted, checkoutInProgress, isReusable } from '../model/checkout.ts';
 import { isGrouped } from '../model/plan.ts';
 import { refuseReturnUrls } from '../model/return-url.ts';
 import { isUuid } from '../platform/id.ts';
@@ -84,7 +79,7 @@ export class CheckoutService implements OpenPages {
   }
 
   async read(id: string): Promise<Checkout> {
-    return foundCheckout(isUuid(id) ? await this.#reads.read(id) : undefined);
+    return requireFound('checkout', isUuid(id) ? await this.#reads.read(id) : undefined);
   }
 
   list(request: ListRequest): Promise<ListPage<Checkout>> {

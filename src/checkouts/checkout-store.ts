@@ -45,7 +45,7 @@ export const checkoutList: List<Checkout> = {
 /** All SQL for the checkouts. */
 export class CheckoutStore extends MirrorStore<Checkout> {
   constructor() {
-    super(checkoutTable, 'processorCheckoutSessionId');
+    super('checkout', checkoutTable, 'processorCheckoutSessionId');
   }
 
   listOpenOfCustomer(db: Queryable, customerId: string): Promise<readonly Checkout[]> {

@@ -11,13 +11,7 @@ import {
 } from '../idempotency/operation.ts';
 import type { MirrorParts } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
-import {
-  type Customer,
-  type CustomerFacts,
-  externalIdTaken,
-  foundCustomer,
-  hasValues,
-} from '../model/customer.ts';
+import { type Customer, type CustomerFacts, externalIdTaken, hasValues } from '../model/customer.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import type { CustomerValues } from '../processor/port/processor.ts';
 import { type CustomerMirror, toCustomer } from './customer-mirror.ts';
@@ -90,8 +84,7 @@ class CustomerSteps {
     if (isFound) await mirror.apply(tx, [effect.facts], 'events');
     else await store.insert(tx, [toCustomer(id, effect.facts, clock.now())]);
     if (effect.facts.externalId !== null) await externalIds.endReservation(tx, id);
-    const customer = foundCustomer((await store.findLive(tx, [id]))[0]);
-    return { result: { customer, isExisting: false } };
+    return { result: { customer: await store.readLive(tx, id), isExisting: false } };
   }
 
   async release(tx: Transaction, { resourceId }: ReleasedClaim): Promise<void> {
@@ -101,13 +94,13 @@ class CustomerSteps {
   async refresh({ customer, isExisting }: CreatedCustomer): Promise<CreatedCustomer> {
     const { store, mirror, database } = this.parts;
     await untilSettled(() => mirror.refresh(customer.processorCustomerId));
-    return { customer: foundCustomer((await store.findLive(database, [customer.id]))[0]), isExisting };
+    return { customer: await store.readLive(database, customer.id), isExisting };
   }
 
   async replay(id: string, { parentId }: FoundClaim): Promise<CreatedCustomer> {
     const { store, database } = this.parts;
-    const [customer] = await store.findLive(database, [parentId ?? id]);
-    return { customer: foundCustomer(customer), isExisting: parentId !== null };
+    const customer = await store.readLive(database, parentId ?? id);
+    return { customer, isExisting: parentId !== null };
   }
 }
 

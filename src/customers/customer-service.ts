@@ -1,4 +1,4 @@
-import { Failure, isDefiniteRefusal } from '../errors.ts';
+import { Failure, isDefiniteRefusal, notFound, requireFound } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import {
@@ -10,7 +10,7 @@ import {
 } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
-import { type Customer, type CustomerChange, customerNotFound, foundCustomer } from '../model/customer.ts';
+import type { Customer, CustomerChange } from '../model/customer.ts';
 import { type MetadataChange, type OwnedMetadata, refuseChange } from '../model/metadata.ts';
 import { auditChange } from '../platform/cause.ts';
 import { isUuid } from '../platform/id.ts';
@@ -88,7 +88,7 @@ export class CustomerService {
   }
 
   async read(id: string): Promise<Customer> {
-    return foundCustomer(isUuid(id) ? await this.#reads.read(id) : undefined);
+    return requireFound('customer', isUuid(id) ? await this.#reads.read(id) : undefined);
   }
 
   list(request: ListRequest): Promise<ListPage<Customer>> {
@@ -104,7 +104,7 @@ export class CustomerService {
     // An empty change without an idempotency key needs no claim.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
-    if (!isUuid(id)) throw customerNotFound();
+    if (!isUuid(id)) throw notFound('customer');
     return this.#parts.idempotency.run(this.updating, { id, change }, key);
   }
 
@@ -143,7 +143,7 @@ export class CustomerService {
     if (customer === undefined) return error;
     await correct(this.#parts.mirror, customer.processorCustomerId);
     const corrected = await this.findAny(id);
-    return corrected?.deletedAt === null ? error : customerNotFound();
+    return corrected?.deletedAt === null ? error : notFound('customer');
   }
 
   /** Looks up what a claim may have created for its customer, who may have been deleted since. */

@@ -1,3 +1,4 @@
+import { requireFound } from '../errors.ts';
 import type { List } from '../mirrors/list.ts';
 import { byCondition, byTextOfAnyCase, type RowsFilter } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
@@ -128,7 +129,7 @@ export class CustomerStore extends MirrorStore<Customer> {
 
   /** Tests set other limits. */
   constructor(common = { share: commonShareMin, min: commonMin }) {
-    super(customerTable, 'processorCustomerId');
+    super('customer', customerTable, 'processorCustomerId');
     this.#common = common;
   }
 
@@ -136,6 +137,12 @@ export class CustomerStore extends MirrorStore<Customer> {
     const sql = `select ${columns} from till.customers
       where id = ${anyOf('$1', 'uuid')} and deleted_at is null`;
     return db.query(sql, [ids], 'find_live_customers');
+  }
+
+  /** The customer with this id. Fails if there is none, or if it was deleted. */
+  async readLive(db: Queryable, id: string): Promise<Customer> {
+    const [customer] = await this.findLive(db, [id]);
+    return requireFound('customer', customer);
   }
 
   /**

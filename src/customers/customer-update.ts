@@ -1,3 +1,4 @@
+import { notFound } from '../errors.ts';
 import { ReservationHeld, type ReservingOperation } from '../idempotency/operation.ts';
 import { applyInTransaction } from '../mirrors/refresh.ts';
 import { type Updated, type UpdateRequest, updateSteps } from '../mirrors/update-operation.ts';
@@ -5,13 +6,10 @@ import {
   type Customer,
   type CustomerChange,
   type CustomerFacts,
-  customerNotFound,
   externalIdTaken,
-  foundCustomer,
   isChangeIgnored,
 } from '../model/customer.ts';
 import { refuseTooManyKeys } from '../model/metadata.ts';
-import type { Queryable } from '../platform/postgres.ts';
 import { type CustomerParts, reserveExternalId } from './customer-creation.ts';
 
 export type CustomerUpdate = ReservingOperation<
@@ -24,24 +22,24 @@ export type CustomerUpdate = ReservingOperation<
 /** The steps of changing a customer. A new external id is reserved before the call. */
 export function customerUpdate(parts: CustomerParts): CustomerUpdate {
   const { database, store, mirror, processor, externalIds } = parts;
-  const findRow = async (db: Queryable, id: string) => foundCustomer((await store.findLive(db, [id]))[0]);
   return {
     ...updateSteps<Customer, CustomerChange, CustomerFacts>({
       name: 'customers.update',
       resource: 'customer',
-      ...{ database, mirror, partMirror: mirror, findRow, keyOf: mirror.keyOf },
+      ...{ database, mirror, partMirror: mirror, keyOf: mirror.keyOf },
+      findRow: (db, id) => store.readLive(db, id),
       send: ({ processorCustomerId }, change, idempotencyKey) =>
         processor.customers.update({ ...change, processorCustomerId, idempotencyKey }),
       read: async ({ processorCustomerId }) => {
         const facts = await processor.customers.read(processorCustomerId);
         if (facts !== 'deleted') return facts;
         await mirror.erase(processorCustomerId);
-        throw customerNotFound();
+        throw notFound('customer');
       },
       isIgnored: isChangeIgnored,
     }),
     reserve: async (tx, claimId, { id, change: { externalId = null, metadata = {} } }) => {
-      const customer = await findRow(tx, id);
+      const customer = await store.readLive(tx, id);
       refuseTooManyKeys(customer.metadata, metadata);
       if (externalId === null || externalId === customer.externalId) return customer;
       const holder = await reserveExternalId(tx, parts, { externalId, customerId: id, claimId }).catch(

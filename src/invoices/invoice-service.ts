@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { requireFound } from '../errors.ts';
 import { decodeTextCursor, encodeTextCursor } from '../mirrors/list-cursor.ts';
 import { type ListPage, type ListRequest, unknownCursor } from '../mirrors/list-page.ts';
 import type { Invoice } from '../model/invoice.ts';
@@ -32,9 +32,7 @@ export class InvoiceService {
   }
 
   async read(id: string): Promise<Invoice> {
-    const invoice = isUuid(id) ? await this.#reads.read(id) : undefined;
-    if (invoice === undefined) throw new Failure('not_found', 'No invoice has this id. Check the id.');
-    return invoice;
+    return requireFound('invoice', isUuid(id) ? await this.#reads.read(id) : undefined);
   }
 
   /** What the invoice bills, as the processor shows it. */

@@ -82,7 +82,7 @@ interface LinkedInvoice extends Pick<Invoice, 'id' | 'status' | 'processorSubscr
 /** All SQL for the invoices. */
 export class InvoiceStore extends MirrorStore<Invoice> {
   constructor() {
-    super(invoiceTable, 'processorInvoiceId');
+    super('invoice', invoiceTable, 'processorInvoiceId');
   }
 
   /** Sets the customer of invoices that were stored before their customer had a row. */

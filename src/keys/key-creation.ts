@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { Failure, invalidRequest } from '../errors.ts';
+import { Failure, invalidRequest, requireFound } from '../errors.ts';
 import { type LocalOperation, localOperation } from '../idempotency/local-operation.ts';
 import { type KeyValues, type StoredKey, secretBytes, writeKey } from '../model/api-key.ts';
 import type { PlatformParts } from '../platform/parts.ts';
@@ -40,17 +40,8 @@ export function keyCreation({ database, store, clock }: KeyParts): KeyCreation {
       const digest = hash('sha256', key, 'buffer');
       const isInserted = await store.insert(tx, { id, ...values, createdAt: clock.now(), digest });
       // If another process was faster, its API key is the valid one.
-      return { row: foundKey(await store.find(tx, id)), key: isInserted ? key : null };
+      return { row: requireFound('API key', await store.find(tx, id)), key: isInserted ? key : null };
     },
-    read: async (id) => ({ row: foundKey(await store.find(database, id)), key: null }),
+    read: async (id) => ({ row: requireFound('API key', await store.find(database, id)), key: null }),
   });
-}
-
-export function keyNotFound(): Failure {
-  return new Failure('not_found', 'No API key has this id. Check the id.');
-}
-
-function foundKey(key: StoredKey | undefined): StoredKey {
-  if (key === undefined) throw keyNotFound();
-  return key;
 }

@@ -1,4 +1,5 @@
 import type { AuditLog } from '../audit/audit-log.ts';
+import { notFound } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
@@ -7,13 +8,7 @@ import { type Caller, type KeyValues, type StoredKey, scopes } from '../model/ap
 import type { KeyUse, NewAuditEntry } from '../model/audit-entry.ts';
 import { auditOperation } from '../platform/cause.ts';
 import { type FirstUse, KeyCache } from './key-cache.ts';
-import {
-  type CreatedKey,
-  type KeyCreation,
-  type KeyParts,
-  keyCreation,
-  keyNotFound,
-} from './key-creation.ts';
+import { type CreatedKey, type KeyCreation, type KeyParts, keyCreation } from './key-creation.ts';
 
 interface KeyServiceParts extends KeyParts {
   readonly idempotency: IdempotencyService;
@@ -52,7 +47,7 @@ export class KeyService {
   async revoke(id: string): Promise<void> {
     const { store, database } = this.#parts;
     await database.transaction(async (tx) => {
-      if (!(await store.revoke(tx, id))) throw keyNotFound();
+      if (!(await store.revoke(tx, id))) throw notFound('API key');
       auditOperation(tx);
     });
     this.#cache.drop(id);

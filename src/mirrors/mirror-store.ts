@@ -1,3 +1,5 @@
+import { requireFound } from '../errors.ts';
+import type { Resource } from '../model/facts.ts';
 import type { RowChange } from '../model/fold.ts';
 import { anyOf } from '../platform/any-of.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
@@ -7,9 +9,11 @@ import { columnOf, type Table } from '../platform/table.ts';
 export class MirrorStore<Row extends { readonly id: string }> {
   readonly #table: Table<Row>;
   readonly #key: string;
+  readonly #resource: Resource;
 
   /** `key` is the field that holds the processor's id. */
-  constructor(table: Table<Row>, key: keyof Row & string) {
+  constructor(resource: Resource, table: Table<Row>, key: keyof Row & string) {
+    this.#resource = resource;
     this.#table = table;
     this.#key = columnOf(key);
   }
@@ -21,6 +25,12 @@ export class MirrorStore<Row extends { readonly id: string }> {
       [ids],
       `find_${name}`,
     );
+  }
+
+  /** The row with this id. Fails if there is none. */
+  async read(db: Queryable, id: string): Promise<Row> {
+    const [row] = await this.find(db, [id]);
+    return requireFound(this.#resource, row);
   }
 
   /** Rows whose ids are in a range, inclusive, in the order of the ids. */

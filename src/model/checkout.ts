@@ -127,11 +127,6 @@ export function requireExpiry(expiresAt: Date | undefined, now: Date): void {
   throw invalidRequest('body.expiresAt', 'must be 31 minutes to 24 hours from now');
 }
 
-export function foundCheckout(checkout: Checkout | undefined): Checkout {
-  if (checkout === undefined) throw new Failure('not_found', 'No checkout has this id. Check the id.');
-  return checkout;
-}
-
 export function checkoutCompleted({ subscriptionId, paymentId }: Checkout): Failure {
   return new Failure(
     'checkout_completed',

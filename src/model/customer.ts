@@ -120,19 +120,10 @@ function normalized(text: string | null): string {
   return (text ?? '').trim().toLowerCase();
 }
 
-export function foundCustomer(customer: Customer | undefined): Customer {
-  if (customer === undefined) throw customerNotFound();
-  return customer;
-}
-
 export function externalIdTaken(customerId: string): Failure {
   return new Failure(
     'external_id_taken',
     'Another customer has this externalId. Use that customer, or send another externalId.',
     { customerId },
   );
-}
-
-export function customerNotFound(): Failure {
-  return new Failure('not_found', 'No customer has this id. Check the id.');
 }

@@ -1,5 +1,3 @@
-import { Failure } from '../errors.ts';
-
 /** When the windows of a meter end: with the period of the subscription, or after a month. */
 export const meterResets = ['period', 'month'] as const;
 
@@ -22,8 +20,3 @@ export interface Meter {
 
 /** What counting needs to know about a meter. */
 export type MeterTerms = Pick<Meter, 'id' | 'key' | 'resets' | 'active'>;
-
-export function foundMeter<Found>(meter: Found | undefined): Found {
-  if (meter === undefined) throw new Failure('not_found', 'No meter has this id. Check the id.');
-  return meter;
-}

@@ -1,4 +1,3 @@
-import { Failure } from '../errors.ts';
 import { type Charge, type ChargeValues, chargeValues, noCharge, takeCharge } from './charge.ts';
 import { type DisputesOfPayment, type StoredDispute, takeDisputes } from './dispute.ts';
 import type { DatedRow, OwnFacts } from './facts.ts';
@@ -206,13 +205,4 @@ export function amountLeft(
   payment: Pick<Payment, 'amountReceived' | 'amountRefunded' | 'amountReserved'>,
 ): number {
   return Math.max(payment.amountReceived - payment.amountRefunded - payment.amountReserved, 0);
-}
-
-export function foundPayment(payment: Payment | undefined): Payment {
-  if (payment === undefined) throw paymentNotFound();
-  return payment;
-}
-
-export function paymentNotFound(): Failure {
-  return new Failure('not_found', 'No payment has this id. Check the id.');
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Failure, invalidRequest } from '../errors.ts';
+import { Failure, invalidRequest, requireFound } from '../errors.ts';
 import type { OwnFacts } from './facts.ts';
 import {
   isMetadataChangeIgnored,
@@ -215,18 +215,9 @@ export function planInUse(): Failure {
   );
 }
 
-export function foundPlan(plan: Plan | undefined): Plan {
-  if (plan === undefined) throw planNotFound();
-  return plan;
-}
-
-export function planNotFound(): Failure {
-  return new Failure('not_found', 'No plan has this id. Check the id.');
-}
-
 /** Fails unless the plan exists and is active. */
 export function activePlan(plan: Plan | undefined): Plan {
-  const found = foundPlan(plan);
+  const found = requireFound('plan', plan);
   if (!found.active) throw planArchived();
   return found;
 }

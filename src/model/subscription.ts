@@ -223,12 +223,3 @@ export function isInLastPeriod(
 ): boolean {
   return facts.cancelAtPeriodEnd || (facts.cancelAt !== null && facts.cancelAt <= currentPeriodEnd);
 }
-
-export function foundSubscription(subscription: Subscription | undefined): Subscription {
-  if (subscription === undefined) throw subscriptionNotFound();
-  return subscription;
-}
-
-export function subscriptionNotFound(): Failure {
-  return new Failure('not_found', 'No subscription has this id. Check the id.');
-}

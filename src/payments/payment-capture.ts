@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { Failure, requireFound } from '../errors.ts';
 import {
   type CheckedOperation,
   type FoundClaim,
@@ -9,9 +9,9 @@ import {
 } from '../idempotency/operation.ts';
 import { correct } from '../mirrors/refresh.ts';
 import { formatAmount } from '../model/format-amount.ts';
-import { foundPayment, type Payment, type PaymentFacts } from '../model/payment.ts';
+import type { Payment, PaymentFacts } from '../model/payment.ts';
 import { refuseIfNotRound } from '../model/round-amount.ts';
-import type { Queryable, Transaction } from '../platform/postgres.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import { notReached } from '../processor/port/attempt.ts';
 import type { PaymentParts } from './payment-creation.ts';
 
@@ -40,7 +40,8 @@ export class PaymentCapture implements CheckedOperation<CaptureRequest, Payment,
   }
 
   async prepare({ paymentId, amount }: CaptureRequest): Promise<Payment> {
-    const payment = await this.#read(this.#parts.database, paymentId);
+    const { store, database } = this.#parts;
+    const payment = await store.read(database, paymentId);
     refuseIfNotRound(amount, payment.currency);
     return payment;
   }
@@ -50,7 +51,7 @@ export class PaymentCapture implements CheckedOperation<CaptureRequest, Payment,
     { id, processorPaymentIntentId }: Payment,
     { mark, idempotencyKey }: OperationWrite,
   ): Promise<PaymentFacts> {
-    const { database, mirror, processor } = this.#parts;
+    const { database, store, mirror, processor } = this.#parts;
     const capture = { mark, processorPaymentIntentId, amount };
     const attempt = await processor.payments.capture({ ...capture, idempotencyKey });
     if (attempt.outcome === 'done') return attempt.value;
@@ -59,7 +60,7 @@ export class PaymentCapture implements CheckedOperation<CaptureRequest, Payment,
     // An earlier call whose response was lost may have captured the payment.
     const ours = ofSameRequest({ mark }, await processor.payments.findCapture(capture));
     if (ours !== null) return ours;
-    const corrected = await this.#read(database, id);
+    const corrected = await store.read(database, id);
     refuseIfTooMuch(corrected, amount);
     throw notReached(attempt, 'payment', corrected.status);
   }
@@ -69,23 +70,19 @@ export class PaymentCapture implements CheckedOperation<CaptureRequest, Payment,
     // A captured payment is final, so its facts always win.
     await mirror.apply(tx, [facts], 'events');
     const [payment] = await store.findByKeys(tx, [mirror.keyOf(facts)]);
-    return { result: foundPayment(payment) };
+    return { result: requireFound('payment', payment) };
   }
 
   async find(claim: FoundClaim): Promise<PaymentFacts | null> {
-    const { database, processor } = this.#parts;
-    const { processorPaymentIntentId } = await this.#read(database, parentOf(claim));
+    const { database, store, processor } = this.#parts;
+    const { processorPaymentIntentId } = await store.read(database, parentOf(claim));
     const { mark } = claim;
     return ofSameRequest(claim, await processor.payments.findCapture({ mark, processorPaymentIntentId }));
   }
 
   replay(_id: string, claim: FoundClaim): Promise<Payment> {
-    return this.#read(this.#parts.database, parentOf(claim));
-  }
-
-  async #read(db: Queryable, id: string): Promise<Payment> {
-    const [payment] = await this.#parts.store.find(db, [id]);
-    return foundPayment(payment);
+    const { store, database } = this.#parts;
+    return store.read(database, parentOf(claim));
   }
 }
 

@@ -3,7 +3,7 @@ import type { CheckedOperation, FoundClaim, OperationWrite, Recorded } from '../
 import type { MirrorParts } from '../mirrors/mirror.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Customer } from '../model/customer.ts';
-import { foundPayment, type Payment } from '../model/payment.ts';
+import type { Payment } from '../model/payment.ts';
 import { type Cause, currentCause, runWithCauses } from '../platform/cause.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
@@ -105,13 +105,14 @@ export class PaymentCreation
     const { store, mirror } = this.#parts;
     // If a webhook created the row, the row and the response can each be newer.
     const { unsettled } = await mirror.apply(tx, [payment], 'events');
-    const result = { payment: foundPayment((await store.find(tx, [id]))[0]), clientSecret };
+    const result = { payment: await store.read(tx, id), clientSecret };
     return { result, needsRefresh: unsettled.length > 0 };
   }
 
   async refresh({ payment, clientSecret }: CreatedPayment): Promise<CreatedPayment> {
-    await correct(this.#parts.mirror, payment.processorPaymentIntentId);
-    return { payment: await this.#read(payment.id), clientSecret };
+    const { store, mirror, database } = this.#parts;
+    await correct(mirror, payment.processorPaymentIntentId);
+    return { payment: await store.read(database, payment.id), clientSecret };
   }
 
   idOf({ payment }: PaymentWithSecret): string | null {
@@ -124,15 +125,15 @@ export class PaymentCreation
   }
 
   async replay(id: string): Promise<CreatedPayment> {
-    const { database, mirror, processor } = this.#parts;
-    const payment = await this.#read(id);
+    const { database, store, mirror, processor } = this.#parts;
+    const payment = await store.read(database, id);
     if (payment.intentStatus === 'succeeded' || payment.intentStatus === 'canceled') {
       return { payment, clientSecret: null };
     }
     const current = await processor.payments.read(payment.processorPaymentIntentId);
     if (current === null) throw objectMissing('payment');
     await applyResponse(database, mirror, current.payment, payment);
-    return { payment: await this.#read(id), clientSecret: current.clientSecret };
+    return { payment: await store.read(database, id), clientSecret: current.clientSecret };
   }
 
   async #insertAll(rows: readonly NewRow[]): Promise<readonly (Payment | undefined)[]> {
@@ -144,10 +145,5 @@ export class PaymentCreation
     );
     const created = new Map(inserted.map((row) => [row.id, row]));
     return payments.map(({ id }) => created.get(id));
-  }
-
-  async #read(id: string): Promise<Payment> {
-    const { store, database } = this.#parts;
-    return foundPayment((await store.find(database, [id]))[0]);
   }
 }

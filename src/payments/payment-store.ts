@@ -181,7 +181,7 @@ const uncaptured = `case payments.intent_status when 'canceled' then payments.am
 /** All SQL for the payments. */
 export class PaymentStore extends MirrorStore<Payment> {
   constructor() {
-    super(paymentTable, 'processorPaymentIntentId');
+    super('payment', paymentTable, 'processorPaymentIntentId');
   }
 
   async lock(tx: Queryable, id: string): Promise<Payment | undefined> {

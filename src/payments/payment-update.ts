@@ -1,7 +1,6 @@
 import { type UpdateOperation, updateSteps } from '../mirrors/update-operation.ts';
 import { isMetadataChangeIgnored } from '../model/metadata.ts';
-import { foundPayment, type Payment, type PaymentChange, type PaymentFacts } from '../model/payment.ts';
-import type { Queryable } from '../platform/postgres.ts';
+import type { Payment, PaymentChange, PaymentFacts } from '../model/payment.ts';
 import type { PaymentParts } from './payment-creation.ts';
 
 export type PaymentUpdate = UpdateOperation<Payment, PaymentChange, PaymentFacts>;
@@ -14,12 +13,12 @@ export function paymentUpdate({
   customers,
   processor,
 }: Pick<PaymentParts, 'database' | 'store' | 'mirror' | 'customers' | 'processor'>): PaymentUpdate {
-  const findRow = async (db: Queryable, id: string) => foundPayment((await store.find(db, [id]))[0]);
   return {
     ...updateSteps<Payment, PaymentChange, PaymentFacts>({
       name: 'payments.update',
       resource: 'payment',
-      ...{ database, mirror, partMirror: mirror, findRow, keyOf: mirror.keyOf },
+      ...{ database, mirror, partMirror: mirror, keyOf: mirror.keyOf },
+      findRow: (db, id) => store.read(db, id),
       send: ({ processorPaymentIntentId }, change, idempotencyKey) =>
         processor.payments.update({ ...change, processorPaymentIntentId, idempotencyKey }),
       read: async ({ processorPaymentIntentId }) =>
@@ -28,7 +27,7 @@ export function paymentUpdate({
         isMetadataChangeIgnored(payment.metadata ?? {}, change.metadata ?? {}, metadata ?? {}),
     }),
     prepare: async ({ id, change }) => {
-      const payment = await findRow(database, id);
+      const payment = await store.read(database, id);
       await customers.refuseMetadataChange(payment, change.metadata ?? {});
       return payment;
     },

@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { Failure, requireFound } from '../errors.ts';
 import {
   type FoundClaim,
   lookUpOf,
@@ -12,7 +12,7 @@ import {
 import type { MirrorParts } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import { formatAmount } from '../model/format-amount.ts';
-import { amountLeft, foundPayment, type Payment } from '../model/payment.ts';
+import { amountLeft, type Payment } from '../model/payment.ts';
 import type { Refund, RefundFacts, RefundReason } from '../model/refund.ts';
 import { refuseIfNotRound } from '../model/round-amount.ts';
 import { idTime } from '../platform/id.ts';
@@ -68,8 +68,8 @@ export class RefundCreation
 
   async reserve(tx: Transaction, id: string, request: NewRefundRequest): Promise<Reserved> {
     const { paymentStore, store, clock } = this.#parts;
-    const payment = foundPayment(await paymentStore.lock(tx, request.paymentId));
-    const reserved = await store.findOne(tx, id);
+    const payment = requireFound('payment', await paymentStore.lock(tx, request.paymentId));
+    const [reserved] = await store.find(tx, [id]);
     if (reserved !== undefined) return { payment, amount: reserved.amount };
     refuseIfNotRound(request.amount, payment.currency);
     const amount = request.amount ?? amountLeft(payment);
@@ -151,11 +151,8 @@ export class RefundCreation
 
   async #read(db: Queryable, id: string): Promise<RefundedPayment> {
     const { store, paymentStore } = this.#parts;
-    const refund = await store.findOne(db, id);
-    const [payment] = refund === undefined ? [] : await paymentStore.find(db, [refund.paymentId]);
-    if (refund === undefined || payment === undefined)
-      throw new Failure('not_found', 'No refund has this id. Check the id.');
-    return { payment, refund };
+    const refund = await store.read(db, id);
+    return { payment: await paymentStore.read(db, refund.paymentId), refund };
   }
 }
 

@@ -49,12 +49,7 @@ export const allRefundList: List<Refund> = {
 /** All SQL for the refunds. Lock the payment before you write a refund. */
 export class RefundStore extends MirrorStore<Refund> {
   constructor() {
-    super(refundTable, 'processorRefundId');
-  }
-
-  async findOne(db: Queryable, id: string): Promise<Refund | undefined> {
-    const [row] = await this.find(db, [id]);
-    return row;
+    super('refund', refundTable, 'processorRefundId');
   }
 
   findOfPayment(db: Queryable, paymentId: string): Promise<readonly Refund[]> {

@@ -9,7 +9,7 @@ import {
 } from '../idempotency/operation.ts';
 import type { MirrorParts } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
-import { foundPlan, type Plan, type PlanFacts } from '../model/plan.ts';
+import type { Plan, PlanFacts } from '../model/plan.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import type { PlanValues } from '../processor/port/processor.ts';
 import { type PlanMirror, toPlan } from './plan-mirror.ts';
@@ -50,7 +50,7 @@ export class PlanCreation implements CheckedOperation<PlanValues, undefined, Pla
       );
     }
     await store.insert(tx, [plan]);
-    return { result: foundPlan((await store.find(tx, [id]))[0]) };
+    return { result: await store.read(tx, id) };
   }
 
   idOf({ price }: PlanFacts): string | null {
@@ -66,8 +66,8 @@ export class PlanCreation implements CheckedOperation<PlanValues, undefined, Pla
     return this.replay(id);
   }
 
-  async replay(id: string): Promise<Plan> {
+  replay(id: string): Promise<Plan> {
     const { store, database } = this.#parts;
-    return foundPlan((await store.find(database, [id]))[0]);
+    return store.read(database, id);
   }
 }

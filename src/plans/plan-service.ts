@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { isDefiniteRefusal } from '../errors.ts';
+import { isDefiniteRefusal, notFound, requireFound } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { applyChange, correct } from '../mirrors/refresh.ts';
-import { foundPlan, type Plan, type PlanChange, planArchived, planNotFound } from '../model/plan.ts';
+import { type Plan, type PlanChange, planArchived } from '../model/plan.ts';
 import { isUuid } from '../platform/id.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
@@ -31,7 +31,7 @@ export class PlanService {
   }
 
   async read(id: string): Promise<Plan> {
-    return foundPlan(await this.find(id));
+    return requireFound('plan', await this.find(id));
   }
 
   async find(id: string): Promise<Plan | undefined> {
@@ -73,7 +73,7 @@ export class PlanService {
     // An empty change without an idempotency key needs no claim.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
-    if (!isUuid(id)) throw planNotFound();
+    if (!isUuid(id)) throw notFound('plan');
     const updating = change.addOn === undefined ? this.updating : addOnUpdate(this.#parts);
     return this.#parts.idempotency.run(updating, { id, change }, key);
   }

@@ -37,7 +37,7 @@ const liveStatuses = subscriptionStatuses.filter((status) => !hasEnded(status));
 /** All SQL for the plans. */
 export class PlanStore extends MirrorStore<Plan> {
   constructor() {
-    super(planTable, 'processorPriceId');
+    super('plan', planTable, 'processorPriceId');
   }
 
   findByProductIds(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]> {

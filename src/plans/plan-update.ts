@@ -1,3 +1,4 @@
+import { notFound } from '../errors.ts';
 import type { ClaimOperation } from '../idempotency/claim.ts';
 import {
   type CheckedReservingOperation,
@@ -14,15 +15,13 @@ import {
 import { refuseTooManyKeys } from '../model/metadata.ts';
 import {
   type ChangedPlanFacts,
-  foundPlan,
   isPlanChangeIgnored,
   type Plan,
   type PlanChange,
   planInUse,
-  planNotFound,
   refuseGroupOfAddOn,
 } from '../model/plan.ts';
-import type { Queryable, Transaction } from '../platform/postgres.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import type { PlanParts } from './plan-creation.ts';
 
 /** The operations that give plans to subscriptions. */
@@ -46,7 +45,7 @@ export function addOnUpdate(parts: PlanParts): AddOnUpdate {
     ...planUpdate(parts),
     reserve: async (tx, claimId, { id }) => {
       const holder = await parts.store.reserveAddOn(tx, id, claimId);
-      if (holder === undefined) throw planNotFound();
+      if (holder === undefined) throw notFound('plan');
       if (holder !== claimId) throw new ReservationHeld(holder, 'resume if same');
     },
   };
@@ -60,12 +59,12 @@ export function waitForAddOnChange(plans: readonly Plan[]): void {
 
 /** The steps of changing a plan, which is a change of its product, and for `addOn` of its price. */
 export function planUpdate({ idempotency, database, store, mirror, processor }: PlanParts): PlanUpdate {
-  const findRow = async (db: Queryable, id: string) => foundPlan((await store.find(db, [id]))[0]);
   return {
     ...updateSteps<Plan, PlanChange, ChangedPlanFacts>({
       name: 'plans.update',
       resource: 'plan',
-      ...{ database, mirror, partMirror: mirror.products, findRow },
+      ...{ database, mirror, partMirror: mirror.products },
+      findRow: (db, id) => store.read(db, id),
       keyOf: ({ processorPriceId }) => processorPriceId,
       send: ({ processorProductId, processorPriceId }, change, idempotencyKey) =>
         processor.plans.update({ ...change, processorProductId, processorPriceId, idempotencyKey }),
@@ -76,7 +75,7 @@ export function planUpdate({ idempotency, database, store, mirror, processor }: 
       isIgnored: isPlanChangeIgnored,
     }),
     prepare: async ({ id, change }) => {
-      const plan = await findRow(database, id);
+      const plan = await store.read(database, id);
       const { addOn = plan.addOn, group, metadata = {} } = change;
       refuseTooManyKeys(plan.metadata, metadata);
       refuseGroupOfAddOn(addOn, group);
@@ -90,14 +89,14 @@ export function planUpdate({ idempotency, database, store, mirror, processor }: 
     release: (tx: Transaction, { resourceId }: ReleasedClaim) => store.releaseAddOn(tx, resourceId),
     record: async (tx, id, { facts, row }) => {
       if (row.addOnClaimId === id) await store.releaseAddOn(tx, id);
-      if (facts === null) return { result: await findRow(tx, row.id) };
+      if (facts === null) return { result: await store.read(tx, row.id) };
       const product = await applyInTransaction(tx, mirror.products, facts, row);
-      const current = await findRow(tx, row.id);
+      const current = await store.read(tx, row.id);
       // The product changed the row in this transaction, so its new revision counts, unless the row needs a refresh.
       const known = product.needsRefresh ? row : current;
       const price = facts.price && (await applyInTransaction(tx, mirror.prices, facts.price, known));
       const needsRefresh = product.needsRefresh || price?.needsRefresh === true;
-      return { result: price ? await findRow(tx, row.id) : current, needsRefresh };
+      return { result: price ? await store.read(tx, row.id) : current, needsRefresh };
     },
   };
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { CustomerService } from '../customers/customer-service.ts';
-import { invalidRequest, isDefiniteRefusal } from '../errors.ts';
+import { invalidRequest, isDefiniteRefusal, notFound } from '../errors.ts';
 import type { Customer } from '../model/customer.ts';
 import { refuseReturnUrls } from '../model/return-url.ts';
-import { refuseCancellation, type Subscription, subscriptionNotFound } from '../model/subscription.ts';
+import { refuseCancellation, type Subscription } from '../model/subscription.ts';
 import type { NewPortalSession, PortalFlow } from '../processor/port/portal-calls.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
@@ -94,7 +94,7 @@ export class PortalService {
   /** Fails if the subscription cannot be canceled at the end of its period. */
   async #readToCancel(customer: Customer, subscriptionId: string): Promise<Subscription> {
     const subscription = await this.#parts.subscriptions.read(subscriptionId);
-    if (subscription.customerId !== customer.id) throw subscriptionNotFound();
+    if (subscription.customerId !== customer.id) throw notFound('subscription');
     refuseCancellation(subscription);
     return subscription;
   }

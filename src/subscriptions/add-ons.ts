@@ -1,5 +1,5 @@
-import { Failure, invalidRequest } from '../errors.ts';
-import { activePlan, foundPlan, type Plan, planArchived } from '../model/plan.ts';
+import { Failure, invalidRequest, requireFound } from '../errors.ts';
+import { activePlan, type Plan, planArchived } from '../model/plan.ts';
 import { by, type PlanQuantity } from '../model/subscription-items.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import { waitForAddOnChange } from '../plans/plan-update.ts';
@@ -73,7 +73,7 @@ export function requireMainPlan(plan: Plan): Plan {
 
 /** Fails unless the plan can become an add-on. */
 export function requireAddOn(found: Plan | undefined): Plan {
-  const plan = foundPlan(found);
+  const plan = requireFound('plan', found);
   if (!plan.addOn)
     throw new Failure(
       'plan_is_no_add_on',

@@ -9,7 +9,7 @@ import type {
   ReleasedClaim,
 } from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
-import { foundSubscription, hasEnded, type Subscription } from '../model/subscription.ts';
+import { hasEnded, type Subscription } from '../model/subscription.ts';
 import type { PlanQuantity } from '../model/subscription-items.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
@@ -138,13 +138,14 @@ export class SubscriptionCreation
     // If a webhook created the row, the row and the response can each be newer.
     const { unsettled } = await mirror.apply(tx, [subscription], 'events');
     await groups.endReservation(tx, id);
-    const result = { subscription: foundSubscription((await store.find(tx, [id]))[0]), ...secrets };
+    const result = { subscription: await store.read(tx, id), ...secrets };
     return { result, needsRefresh: unsettled.length > 0 };
   }
 
   async refresh({ subscription, ...secrets }: CreatedSubscription): Promise<CreatedSubscription> {
-    await correct(this.#parts.mirror, subscription.processorSubscriptionId);
-    return { subscription: await this.#read(subscription.id), ...secrets };
+    const { store, mirror, database } = this.#parts;
+    await correct(mirror, subscription.processorSubscriptionId);
+    return { subscription: await store.read(database, subscription.id), ...secrets };
   }
 
   idOf({ subscription }: SubscriptionWithSecrets): string | null {
@@ -165,19 +166,14 @@ export class SubscriptionCreation
   }
 
   async replay(id: string): Promise<CreatedSubscription> {
-    const { database, mirror, processor } = this.#parts;
-    const subscription = await this.#read(id);
+    const { database, store, mirror, processor } = this.#parts;
+    const subscription = await store.read(database, id);
     if (hasEnded(subscription.status)) return { subscription, clientSecret: null, setupClientSecret: null };
     const current = await processor.subscriptions.read(subscription.processorSubscriptionId);
     if (current === null) throw objectMissing('subscription');
     await applyResponse(database, mirror, current.subscription, subscription);
     const { clientSecret, setupClientSecret } = current;
-    return { subscription: await this.#read(id), clientSecret, setupClientSecret };
-  }
-
-  async #read(id: string): Promise<Subscription> {
-    const { store, database } = this.#parts;
-    return foundSubscription((await store.find(database, [id]))[0]);
+    return { subscription: await store.read(database, id), clientSecret, setupClientSecret };
   }
 }
 

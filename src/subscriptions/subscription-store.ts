@@ -111,7 +111,7 @@ type PaidSubscription = Pick<Subscription, 'id' | 'paidUntil'>;
 /** All SQL for the subscriptions. */
 export class SubscriptionStore extends MirrorStore<Subscription> {
   constructor() {
-    super(subscriptionTable, 'processorSubscriptionId');
+    super('subscription', subscriptionTable, 'processorSubscriptionId');
   }
 
   /** Rows by the processor's ids, without values of other rows. */

@@ -1,12 +1,13 @@
 import type { CheckoutService } from '../checkouts/checkout-service.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
+import { notFound } from '../errors.ts';
 import type { InvoiceService } from '../invoices/invoice-service.ts';
 import type { CountedRows } from '../mirrors/list.ts';
 import { correctListTotals, type TotalCorrection } from '../mirrors/list-totals.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { noRevisions } from '../mirrors/refresh.ts';
-import { type Customer, customerNotFound } from '../model/customer.ts';
+import type { Customer } from '../model/customer.ts';
 import type { Resource } from '../model/facts.ts';
 import type { PaymentService } from '../payments/payment-service.ts';
 import type { RefundService } from '../payments/refund-service.ts';
@@ -132,7 +133,7 @@ export class Resync {
 
   async #recoverCustomer(id: string): Promise<Customer> {
     const recovered = await this.#parts.lostCustomers.recoverById(id);
-    if (recovered === undefined) throw customerNotFound();
+    if (recovered === undefined) throw notFound('customer');
     this.#reportDrift('customer', [recovered.processorCustomerId]);
     return recovered;
   }

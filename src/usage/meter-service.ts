@@ -1,10 +1,10 @@
-import { Failure } from '../errors.ts';
+import { Failure, requireFound } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { type LocalOperation, localOperation } from '../idempotency/local-operation.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
-import { foundMeter, type Meter } from '../model/meter.ts';
+import type { Meter } from '../model/meter.ts';
 import { auditOperation } from '../platform/cause.ts';
 import { isUuid } from '../platform/id.ts';
 import type { PlatformParts } from '../platform/parts.ts';
@@ -71,7 +71,7 @@ export class MeterService {
   archive(id: string): Promise<Meter> {
     const { database, store, clock } = this.#parts;
     return database.transaction(async (tx) => {
-      const meter = foundMeter(isUuid(id) ? await store.archive(tx, id, clock.now()) : undefined);
+      const meter = requireFound('meter', isUuid(id) ? await store.archive(tx, id, clock.now()) : undefined);
       auditOperation(tx);
       return meter;
     });
@@ -79,7 +79,7 @@ export class MeterService {
 
   async read(id: string): Promise<Meter> {
     const { database, store } = this.#parts;
-    return foundMeter(isUuid(id) ? await store.find(database, id) : undefined);
+    return requireFound('meter', isUuid(id) ? await store.find(database, id) : undefined);
   }
 
   list(page: { readonly cursor?: string | undefined; readonly limit: number }): Promise<IdCursorPage<Meter>> {
@@ -116,7 +116,7 @@ export class MeterService {
 
   async #rename(tx: Transaction, { meterId, name }: RenameRequest): Promise<Meter> {
     const { store, clock } = this.#parts;
-    if (name === undefined) return foundMeter(await store.find(tx, meterId));
-    return foundMeter(await store.rename(tx, meterId, name, clock.now()));
+    if (name === undefined) return requireFound('meter', await store.find(tx, meterId));
+    return requireFound('meter', await store.rename(tx, meterId, name, clock.now()));
   }
 }

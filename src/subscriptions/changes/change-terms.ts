@@ -1,5 +1,5 @@
-import { Failure, invalidRequest } from '../../errors.ts';
-import { foundPlan, type Plan, planArchived } from '../../model/plan.ts';
+import { Failure, invalidRequest, requireFound } from '../../errors.ts';
+import { type Plan, planArchived } from '../../model/plan.ts';
 import { hasEnded, type Subscription } from '../../model/subscription.ts';
 import { followedItem } from '../../model/subscription-items.ts';
 import type { PlanService } from '../../plans/plan-service.ts';
@@ -67,16 +67,17 @@ export async function plansOfChange(
   const has = new Set([subscription.planId, ...subscription.addOns.map((addOn) => addOn.planId)]);
   return {
     subscription,
-    wanted: planId === undefined ? null : mainPlan(foundPlan(main || undefined), subscription, has),
+    wanted: planId === undefined ? null : mainPlan(main || undefined, subscription, has),
     addOns:
       addOns?.map(({ planId: id, quantity }, index) => {
         const plan = listed[index] || undefined;
-        return { plan: has.has(id) ? foundPlan(plan) : requireAddOn(plan), quantity };
+        return { plan: has.has(id) ? requireFound('plan', plan) : requireAddOn(plan), quantity };
       }) ?? null,
   };
 }
 
-function mainPlan(plan: Plan, { planId }: Subscription, has: ReadonlySet<string>): Plan {
+function mainPlan(found: Plan | undefined, { planId }: Subscription, has: ReadonlySet<string>): Plan {
+  const plan = requireFound('plan', found);
   if (plan.id === planId) return plan;
   if (!plan.active && !has.has(plan.id)) throw planArchived();
   return requireMainPlan(plan);

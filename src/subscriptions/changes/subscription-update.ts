@@ -13,9 +13,9 @@ import {
 } from '../../idempotency/operation.ts';
 import { applyInTransaction, applyResponse, correct } from '../../mirrors/refresh.ts';
 import { isGrouped } from '../../model/plan.ts';
-import { foundSubscription, hasEnded, type Subscription } from '../../model/subscription.ts';
+import { hasEnded, type Subscription } from '../../model/subscription.ts';
 import { waitForAddOnChange } from '../../plans/plan-update.ts';
-import type { Queryable, Transaction } from '../../platform/postgres.ts';
+import type { Transaction } from '../../platform/postgres.ts';
 import { concurrentChange } from '../../processor/port/attempt.ts';
 import type { ChangeableSubscription } from '../../processor/port/subscription-changes.ts';
 import { correctHolder, type Joining, reserveGroup } from '../reserve-group.ts';
@@ -78,7 +78,7 @@ export class SubscriptionUpdate
     admission: Admission,
   ): Promise<Change> {
     const parts = this.#parts;
-    const subscription = await this.#find(parts.database, subscriptionId);
+    const subscription = await parts.store.read(parts.database, subscriptionId);
     if (change.kind === 'now') {
       const plans = await this.#plansOf(subscription, change, { claimId: id, admission });
       return this.#inSteps(subscription, (found, write) => changeNow(parts, change, plans, found, write));
@@ -161,12 +161,12 @@ export class SubscriptionUpdate
     id: string,
     { facts, subscription, clientSecret, failure }: ChangeEffect,
   ): Promise<Recorded<ChangedSubscription>> {
-    const { mirror, groups } = this.#parts;
+    const { store, mirror, groups } = this.#parts;
     const { needsRefresh } = await applyInTransaction(tx, mirror, facts, subscription);
     // The group stays reserved until the row shows the new plan.
     const isReserved = needsRefresh && failure === undefined;
     if (!isReserved) await groups.endReservation(tx, id);
-    const changed = { subscription: await this.#find(tx, subscription.id), clientSecret };
+    const changed = { subscription: await store.read(tx, subscription.id), clientSecret };
     return {
       result: isReserved ? { ...changed, reservedBy: id } : changed,
       needsRefresh,
@@ -179,10 +179,10 @@ export class SubscriptionUpdate
     clientSecret,
     reservedBy,
   }: ChangedSubscription): Promise<ChangedSubscription> {
-    const { mirror, database, groups } = this.#parts;
+    const { store, mirror, database, groups } = this.#parts;
     await correct(mirror, subscription.processorSubscriptionId);
     if (reservedBy !== undefined) await groups.endReservation(database, reservedBy);
-    return { subscription: await this.#find(database, subscription.id), clientSecret };
+    return { subscription: await store.read(database, subscription.id), clientSecret };
   }
 
   /**
@@ -190,8 +190,8 @@ export class SubscriptionUpdate
    * A declined change must not stay pending, even if the request is not repeated.
    */
   async find(claim: FoundClaim): Promise<ChangeEffect | null> {
-    const { database, mirror, processor } = this.#parts;
-    const subscription = await this.#find(database, parentOf(claim));
+    const { database, store, mirror, processor } = this.#parts;
+    const subscription = await store.read(database, parentOf(claim));
     if (hasEnded(subscription.status)) return null;
     const { processorSubscriptionId } = subscription;
     const order = { processorSubscriptionId, idempotencyKey: randomUUID() };
@@ -216,19 +216,15 @@ export class SubscriptionUpdate
    * pending, its client secret is read again.
    */
   async replay(id: string, claim: FoundClaim): Promise<ChangedSubscription> {
-    const { database, mirror, processor, groups } = this.#parts;
-    const subscription = await this.#find(database, parentOf(claim));
+    const { database, store, mirror, processor, groups } = this.#parts;
+    const subscription = await store.read(database, parentOf(claim));
     const current = await processor.subscriptionChanges.read(subscription.processorSubscriptionId);
     await applyResponse(database, mirror, current.subscription, subscription);
     await groups.endReservation(database, id);
     const { changeInvoiceId } = current;
     const clientSecret =
       changeInvoiceId === null ? null : await processor.invoices.readClientSecret(changeInvoiceId);
-    return { subscription: await this.#find(database, subscription.id), clientSecret };
-  }
-
-  async #find(db: Queryable, id: string): Promise<Subscription> {
-    return foundSubscription((await this.#parts.store.find(db, [id]))[0]);
+    return { subscription: await store.read(database, subscription.id), clientSecret };
   }
 }
 

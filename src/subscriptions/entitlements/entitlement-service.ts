@@ -1,4 +1,4 @@
-import { Failure } from '../../errors.ts';
+import { Failure, requireFound } from '../../errors.ts';
 import {
   type Entitlement,
   type EntitlementTerms,
@@ -111,8 +111,7 @@ export class EntitlementService {
 
   async ofCustomer(id: string): Promise<CustomerEntitlements> {
     const customer = isUuid(id) ? await this.#byId.read(id) : undefined;
-    if (customer === undefined) throw new Failure('not_found', 'No customer has this id. Check the id.');
-    return this.#toEntitlements(customer);
+    return this.#toEntitlements(requireFound('customer', customer));
   }
 
   async ofExternalId(externalId: string): Promise<CustomerEntitlements> {

@@ -10,9 +10,9 @@ import {
 } from '../../idempotency/operation.ts';
 import type { InvoiceMirror } from '../../invoices/invoice-mirror.ts';
 import { applyInTransaction, applyResponse } from '../../mirrors/refresh.ts';
-import { foundSubscription, type Subscription, type SubscriptionFacts } from '../../model/subscription.ts';
+import type { Subscription, SubscriptionFacts } from '../../model/subscription.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { Queryable, Transaction } from '../../platform/postgres.ts';
+import type { Transaction } from '../../platform/postgres.ts';
 import { notReached, objectMissing } from '../../processor/port/attempt.ts';
 import type { Declined, SubscriptionToPay } from '../../processor/port/invoice-payment.ts';
 import { requireChargeable } from '../require-chargeable.ts';
@@ -87,8 +87,8 @@ export class SubscriptionPayment
     paymentMethodId,
     invoiceId,
   }: PaymentRequest): Promise<PreparedSubscriptionPayment> {
-    const { database, customers, invoices } = this.#parts;
-    const subscription = await this.#find(database, subscriptionId);
+    const { database, store, customers, invoices } = this.#parts;
+    const subscription = await store.read(database, subscriptionId);
     const customer = await customers.findAny(subscription.customerId);
     if (customer === undefined) throw new Error(`the customer of ${subscriptionId} has no row`);
     const invoice = invoiceId === undefined ? null : await invoices.find(invoiceId);
@@ -137,20 +137,21 @@ export class SubscriptionPayment
   ): Promise<Recorded<PaidSubscription>> {
     if ('outcome' in result)
       return { result: { subscription, olderUnpaidInvoiceIds }, failure: declineFailure(result) };
-    const applied = await applyInTransaction(tx, this.#parts.mirror, result, subscription);
+    const { store, mirror } = this.#parts;
+    const applied = await applyInTransaction(tx, mirror, result, subscription);
     return {
-      result: { subscription: await this.#find(tx, subscription.id), olderUnpaidInvoiceIds },
+      result: { subscription: await store.read(tx, subscription.id), olderUnpaidInvoiceIds },
       ...applied,
     };
   }
 
   async refresh({ subscription: { id } }: PaidSubscription): Promise<PaidSubscription> {
-    const { mirror, database } = this.#parts;
-    const before = await this.#find(database, id);
+    const { store, mirror, database } = this.#parts;
+    const before = await store.read(database, id);
     const current = await this.#read(before);
     await applyResponse(database, mirror, current.subscription, before);
     return {
-      subscription: await this.#find(database, id),
+      subscription: await store.read(database, id),
       olderUnpaidInvoiceIds: await this.#recordOlder(current),
     };
   }
@@ -161,10 +162,10 @@ export class SubscriptionPayment
    * last attempt counts as the attempt of this request.
    */
   async find(claim: FoundClaim): Promise<PaymentEffect | null> {
-    const { database, processor, clock } = this.#parts;
+    const { database, store, processor, clock } = this.#parts;
     const { target, attemptedAt } = claim;
     if (target === null) return null;
-    const subscription = await this.#find(database, parentOf(claim));
+    const subscription = await store.read(database, parentOf(claim));
     const current = await this.#read(subscription);
     const paid = () => (current.isPaused ? null : this.#effectOf(subscription, current));
     if (target === resumption) return paid();
@@ -178,7 +179,8 @@ export class SubscriptionPayment
 
   /** The first request may have died before it refreshed a row that had changed meanwhile. */
   async replay(_id: string, claim: FoundClaim): Promise<PaidSubscription> {
-    const subscription = await this.#find(this.#parts.database, parentOf(claim));
+    const { store, database } = this.#parts;
+    const subscription = await store.read(database, parentOf(claim));
     return this.refresh({ subscription, olderUnpaidInvoiceIds: [] });
   }
 
@@ -216,10 +218,6 @@ export class SubscriptionPayment
   async #recordOlder(current: SubscriptionToPay): Promise<readonly string[]> {
     const facts = olderUnpaid(current).flatMap((invoice) => invoice.facts ?? []);
     return (await this.#parts.invoices.record(facts)).map(({ id }) => id);
-  }
-
-  async #find(db: Queryable, id: string): Promise<Subscription> {
-    return foundSubscription((await this.#parts.store.find(db, [id]))[0]);
   }
 
   async #read({ processorSubscriptionId }: Subscription): Promise<SubscriptionToPay> {
