@@ -8,7 +8,6 @@ import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { type Checkout, checkoutCompleted, checkoutInProgress, isReusable } from '../model/checkout.ts';
 import { isGrouped } from '../model/plan.ts';
 import { refuseReturnUrls } from '../model/return-url.ts';
-import { isUuid } from '../platform/id.ts';
 import { PacedCalls } from '../platform/paced-calls.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import {
@@ -79,7 +78,7 @@ export class CheckoutService implements OpenPages {
   }
 
   async read(id: string): Promise<Checkout> {
-    return requireFound('checkout', isUuid(id) ? await this.#reads.read(id) : undefined);
+    return requireFound('checkout', await this.#reads.read(id));
   }
 
   list(request: ListRequest): Promise<ListPage<Checkout>> {

@@ -13,7 +13,6 @@ import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Customer, CustomerChange } from '../model/customer.ts';
 import { type MetadataChange, type OwnedMetadata, refuseChange } from '../model/metadata.ts';
 import { auditChange } from '../platform/cause.ts';
-import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached, objectMissing } from '../processor/port/attempt.ts';
 import type { CustomerValues, Refused } from '../processor/port/processor.ts';
@@ -88,7 +87,7 @@ export class CustomerService {
   }
 
   async read(id: string): Promise<Customer> {
-    return requireFound('customer', isUuid(id) ? await this.#reads.read(id) : undefined);
+    return requireFound('customer', await this.#reads.read(id));
   }
 
   list(request: ListRequest): Promise<ListPage<Customer>> {
@@ -104,7 +103,6 @@ export class CustomerService {
     // An empty change without an idempotency key needs no claim.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
-    if (!isUuid(id)) throw notFound('customer');
     return this.#parts.idempotency.run(this.updating, { id, change }, key);
   }
 

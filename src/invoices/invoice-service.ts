@@ -3,7 +3,6 @@ import { decodeTextCursor, encodeTextCursor } from '../mirrors/list-cursor.ts';
 import { type ListPage, type ListRequest, unknownCursor } from '../mirrors/list-page.ts';
 import type { Invoice } from '../model/invoice.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
-import { isUuid } from '../platform/id.ts';
 import type { Database } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { objectMissing } from '../processor/port/attempt.ts';
@@ -32,7 +31,7 @@ export class InvoiceService {
   }
 
   async read(id: string): Promise<Invoice> {
-    return requireFound('invoice', isUuid(id) ? await this.#reads.read(id) : undefined);
+    return requireFound('invoice', await this.#reads.read(id));
   }
 
   /** What the invoice bills, as the processor shows it. */

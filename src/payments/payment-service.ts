@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { Failure, notFound, requireFound } from '../errors.ts';
+import { Failure, requireFound } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyChange, correct } from '../mirrors/refresh.ts';
 import type { Payment, PaymentChange } from '../model/payment.ts';
-import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached } from '../processor/port/attempt.ts';
 import { type CaptureRequest, PaymentCapture } from './payment-capture.ts';
@@ -71,7 +70,6 @@ export class PaymentService {
     // An empty change without an idempotency key needs no claim.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
-    if (!isUuid(id)) throw notFound('payment');
     return this.#parts.idempotency.run(this.updating, { id, change }, key);
   }
 
@@ -85,7 +83,7 @@ export class PaymentService {
   }
 
   async read(id: string): Promise<Payment> {
-    return requireFound('payment', isUuid(id) ? await this.#reads.read(id) : undefined);
+    return requireFound('payment', await this.#reads.read(id));
   }
 
   list(request: ListRequest): Promise<ListPage<Payment>> {

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { isDefiniteRefusal, notFound, requireFound } from '../errors.ts';
+import { isDefiniteRefusal, requireFound } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { applyChange, correct } from '../mirrors/refresh.ts';
 import { type Plan, type PlanChange, planArchived } from '../model/plan.ts';
-import { isUuid } from '../platform/id.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached } from '../processor/port/attempt.ts';
@@ -34,8 +33,8 @@ export class PlanService {
     return requireFound('plan', await this.find(id));
   }
 
-  async find(id: string): Promise<Plan | undefined> {
-    return isUuid(id) ? this.#reads.read(id) : undefined;
+  find(id: string): Promise<Plan | undefined> {
+    return this.#reads.read(id);
   }
 
   /** The plans with these ids, in a transaction. */
@@ -73,7 +72,6 @@ export class PlanService {
     // An empty change without an idempotency key needs no claim.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
-    if (!isUuid(id)) throw notFound('plan');
     const updating = change.addOn === undefined ? this.updating : addOnUpdate(this.#parts);
     return this.#parts.idempotency.run(updating, { id, change }, key);
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { notFound, requireFound } from '../errors.ts';
+import { requireFound } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
@@ -8,7 +8,6 @@ import { applyChange, applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Revisions } from '../model/fold.ts';
 import { isGrouped, type Plan } from '../model/plan.ts';
 import { hasEnded, type Subscription } from '../model/subscription.ts';
-import { isUuid } from '../platform/id.ts';
 import { inLanes } from '../platform/lanes.ts';
 import { PacedCalls } from '../platform/paced-calls.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
@@ -73,7 +72,6 @@ export class SubscriptionService {
     change: SubscriptionPatch,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<ChangedSubscription>> {
-    if (!isUuid(id)) throw notFound('subscription');
     const request = { subscriptionId: id, change };
     const { result, replayed } = await this.#parts.idempotency.run(this.updating, request, key);
     const { subscription, clientSecret } = result;
@@ -94,7 +92,6 @@ export class SubscriptionService {
     payment: Omit<PaymentRequest, 'subscriptionId'>,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<PaidSubscription>> {
-    if (!isUuid(id)) throw notFound('subscription');
     return this.#parts.idempotency.run(this.paying, { subscriptionId: id, ...payment }, key);
   }
 
@@ -136,7 +133,7 @@ export class SubscriptionService {
   }
 
   async read(id: string): Promise<Subscription> {
-    return requireFound('subscription', isUuid(id) ? await this.#reads.read(id) : undefined);
+    return requireFound('subscription', await this.#reads.read(id));
   }
 
   list(request: ListRequest): Promise<ListPage<Subscription>> {

@@ -6,7 +6,6 @@ import type { OperationResult } from '../idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
 import type { Meter } from '../model/meter.ts';
 import { auditOperation } from '../platform/cause.ts';
-import { isUuid } from '../platform/id.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { MeterStore, NewMeter } from './meter-store.ts';
@@ -71,7 +70,7 @@ export class MeterService {
   archive(id: string): Promise<Meter> {
     const { database, store, clock } = this.#parts;
     return database.transaction(async (tx) => {
-      const meter = requireFound('meter', isUuid(id) ? await store.archive(tx, id, clock.now()) : undefined);
+      const meter = requireFound('meter', await store.archive(tx, id, clock.now()));
       auditOperation(tx);
       return meter;
     });
@@ -79,7 +78,7 @@ export class MeterService {
 
   async read(id: string): Promise<Meter> {
     const { database, store } = this.#parts;
-    return requireFound('meter', isUuid(id) ? await store.find(database, id) : undefined);
+    return requireFound('meter', await store.find(database, id));
   }
 
   list(page: { readonly cursor?: string | undefined; readonly limit: number }): Promise<IdCursorPage<Meter>> {

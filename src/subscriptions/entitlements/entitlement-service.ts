@@ -16,7 +16,6 @@ import {
   type WindowTerms,
 } from '../../model/usage-window.ts';
 import type { ProcessorClock } from '../../platform/clock.ts';
-import { isUuid } from '../../platform/id.ts';
 import type { PlatformParts } from '../../platform/parts.ts';
 import { SharedReads } from '../../platform/shared-statement.ts';
 import type { CustomerSubscription, EntitledCustomer, EntitlementStore } from './entitlement-store.ts';
@@ -110,8 +109,7 @@ export class EntitlementService {
   }
 
   async ofCustomer(id: string): Promise<CustomerEntitlements> {
-    const customer = isUuid(id) ? await this.#byId.read(id) : undefined;
-    return this.#toEntitlements(requireFound('customer', customer));
+    return this.#toEntitlements(requireFound('customer', await this.#byId.read(id)));
   }
 
   async ofExternalId(externalId: string): Promise<CustomerEntitlements> {
