@@ -122,7 +122,12 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     await database.transaction(async (tx) => eraseOwned(tx, await store.makeSearchDue(tx, key)));
   }
 
-  /** Records a finished search for personal data. */
+  /** Deleted customers whose events are due for a search for personal data. */
+  listToErase(limit: number): Promise<readonly DeletedCustomer[]> {
+    return this.#parts.store.listToErase(this.#parts.database, limit);
+  }
+
+  /** Records a finished search for personal data. The first search schedules a second one. */
   async markErased(customer: DeletedCustomer): Promise<void> {
     const { database, store, eraseOwned } = this.#parts;
     await database.transaction(async (tx) => {

@@ -23,7 +23,7 @@ import {
   type CustomerParts,
   IdentifiedCustomerCreation,
 } from './customer-creation.ts';
-import type { CustomerSummary, DeletedCustomer } from './customer-store.ts';
+import type { CustomerSummary } from './customer-store.ts';
 import { type CustomerUpdate, customerUpdate } from './customer-update.ts';
 
 /** Rows per page when listing all customers: few enough to hold in memory, many enough to need few pages. */
@@ -192,23 +192,5 @@ export class CustomerService {
       yield page;
       page = await store.listLiveAfter(database, page.at(-1)?.id ?? null, livePageSize);
     }
-  }
-
-  /** Deleted customers whose events are due for a search for personal data. */
-  listToErase(limit: number): Promise<readonly DeletedCustomer[]> {
-    return this.#parts.store.listToErase(this.#parts.database, limit);
-  }
-
-  /**
-   * Erases the metadata of the objects of the customer, and waits for writes that could not see the deletion. Call it
-   * before a search.
-   */
-  async eraseOwned({ processorCustomerId }: DeletedCustomer): Promise<void> {
-    await this.#parts.mirror.eraseOwned(processorCustomerId);
-  }
-
-  /** Records a finished search. The first search schedules a second one. */
-  async markErased(customer: DeletedCustomer): Promise<void> {
-    await this.#parts.mirror.markErased(customer);
   }
 }

@@ -339,6 +339,7 @@ function composeWebhooks(parts: WebhookParts) {
   });
   const erasure = new Erasure({
     ...parts,
+    customers: parts.mirrors.customers,
     store: new ErasureStore(),
     events: new EventErasureStore(),
     deliveries: new DeliveryListStore(),

@@ -1,4 +1,4 @@
-import type { CustomerService } from '../customers/customer-service.ts';
+import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import { runAs } from '../platform/cause.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/port/processor.ts';
@@ -24,7 +24,7 @@ interface ErasureParts {
   readonly database: Database;
   readonly store: ErasureStore;
   readonly processor: Processor;
-  readonly customers: Pick<CustomerService, 'listToErase' | 'eraseOwned' | 'markErased'>;
+  readonly customers: Pick<CustomerMirror, 'listToErase' | 'eraseOwned' | 'markErased'>;
   /** The events for applications, their deliveries, and what customers have used. */
   readonly events: {
     eraseOfCustomer(
@@ -36,7 +36,7 @@ interface ErasureParts {
   readonly usage: { eraseOfCustomer(db: Database, customerId: string, limit: number): Promise<number> };
 }
 
-type DeletedCustomer = Parameters<CustomerService['markErased']>[0];
+type DeletedCustomer = Parameters<CustomerMirror['markErased']>[0];
 
 /** Erases the next batch, and returns the number of its rows. */
 type EraseBatch = () => Promise<number>;
@@ -75,7 +75,7 @@ export class Erasure {
     while (budget.batches > 0 && !budget.signal?.aborted) {
       const due = await customers.listToErase(customersPerPage);
       for (const customer of due) {
-        await customers.eraseOwned(customer);
+        await customers.eraseOwned(customer.processorCustomerId);
         for (const erase of this.#searchesFor(customer)) if (!(await inBatches(erase, budget))) return;
         await customers.markErased(customer);
       }
