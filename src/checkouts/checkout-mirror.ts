@@ -26,7 +26,7 @@ import type { PlanMirror } from '../plans/plan-mirror.ts';
 import { auditChange } from '../platform/cause.ts';
 import { isOurId } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Queryable, Transaction } from '../platform/postgres.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import { objectMissing } from '../processor/port/attempt.ts';
 import type { GroupParts } from '../subscriptions/reserve-group.ts';
 import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
@@ -104,10 +104,6 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
   /** Call it in the transaction in which payments of these checkouts succeed. */
   markPaid(tx: Transaction, ids: readonly string[]): Promise<void> {
     return this.#parts.store.markPaid(tx, ids, this.#parts.clock.now());
-  }
-
-  findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Checkout[]> {
-    return this.#parts.store.findByKeys(db, keys);
   }
 
   /** Records the results of a completed checkout. Call it before `record`, with no transaction open. */

@@ -2,7 +2,7 @@ import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import { applyToRows, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
 import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
-import { ignoredAll, nothingApplied, revisionsOf, untilSettled } from '../mirrors/refresh.ts';
+import { findOrRefresh, ignoredAll, nothingApplied, revisionsOf } from '../mirrors/refresh.ts';
 import type { Customer } from '../model/customer.ts';
 import { rowTime } from '../model/facts.ts';
 import type { Applied, Source, Take } from '../model/fold.ts';
@@ -58,13 +58,9 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
   }
 
   /** The row, which is created first if it is missing. Undefined if the processor does not know the invoice. */
-  async findOrRefresh(key: string): Promise<Invoice | undefined> {
-    const { database, store } = this.#parts;
-    const find = async () => (await store.findByKeys(database, [key]))[0];
-    const found = await find();
-    if (found !== undefined) return found;
-    await untilSettled(() => this.refresh(key));
-    return find();
+  findOrRefresh(key: string): Promise<Invoice | undefined> {
+    const find = () => this.findByKeys(this.#parts.database, [key]);
+    return findOrRefresh(find, () => this.refresh(key));
   }
 
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Invoice[]> {

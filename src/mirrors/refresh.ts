@@ -16,6 +16,18 @@ export async function untilSettled(refresh: () => Promise<Applied>): Promise<boo
   return false;
 }
 
+/** The row of an object, which is created first if it is missing. Undefined if Till mirrors no such object. */
+export async function findOrRefresh<Row>(
+  find: () => Promise<readonly Row[]>,
+  refresh: () => Promise<Applied>,
+): Promise<Row | undefined> {
+  const [found] = await find();
+  if (found !== undefined) return found;
+  await untilSettled(refresh);
+  const [created] = await find();
+  return created;
+}
+
 /** Refreshes the row. Fails if the processor does not know the object. */
 export async function correct(mirror: Mirror<never>, key: string): Promise<void> {
   await untilSettled(async () => {

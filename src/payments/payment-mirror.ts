@@ -8,7 +8,7 @@ import {
   lockRows,
 } from '../mirrors/apply-facts.ts';
 import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
-import { ignoredAll, noRevisions, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
+import { findOrRefresh, ignoredAll, noRevisions, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import { type ChargeFacts, takeChargeFacts } from '../model/charge.ts';
 import type { Applied, Source } from '../model/fold.ts';
 import type { OwnedChange } from '../model/metadata.ts';
@@ -160,6 +160,12 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
 
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Payment[]> {
     return this.#parts.store.findByKeys(db, keys);
+  }
+
+  /** The row, which is created first if it is missing. Undefined if the payment does not belong to Till. */
+  findOrRefresh(key: string): Promise<Payment | undefined> {
+    const find = () => this.findByKeys(this.#parts.database, [key]);
+    return findOrRefresh(find, () => this.refresh(key));
   }
 
   /** Locks all rows of a batch that has payments and refunds, because refunds also lock their payment. */

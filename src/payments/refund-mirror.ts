@@ -1,9 +1,8 @@
 import { applyToRows, lockRows, type RowStore, withRecovery } from '../mirrors/apply-facts.ts';
 import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
-import { ignoredAll, nothingApplied, untilSettled } from '../mirrors/refresh.ts';
+import { ignoredAll, nothingApplied } from '../mirrors/refresh.ts';
 import { rowTime } from '../model/facts.ts';
 import type { Applied, Source } from '../model/fold.ts';
-import type { Payment } from '../model/payment.ts';
 import {
   type Refund,
   type RefundedPaymentFacts,
@@ -103,8 +102,8 @@ export class RefundMirror implements Mirror<RefundFacts> {
   }
 
   async #refreshOfPayment(intentId: string): Promise<Applied> {
-    const { database, store, processor } = this.#parts;
-    const payment = await this.#findOrRecover(intentId);
+    const { database, store, processor, payments } = this.#parts;
+    const payment = await payments.findOrRefresh(intentId);
     if (payment === undefined) return ignoredAll(intentId);
     const rows = await store.findOfPayment(database, payment.id);
     const revisions = new Map(
@@ -114,16 +113,6 @@ export class RefundMirror implements Mirror<RefundFacts> {
     );
     const facts = await processor.refunds.listOfPayment(intentId);
     return database.transaction((tx) => this.apply(tx, facts, revisions));
-  }
-
-  /** Undefined if the payment does not belong to Till. */
-  async #findOrRecover(intentId: string): Promise<Payment | undefined> {
-    const { database, payments, paymentStore } = this.#parts;
-    const find = async () => (await paymentStore.findByKeys(database, [intentId]))[0];
-    const found = await find();
-    if (found !== undefined) return found;
-    await untilSettled(() => payments.refresh(intentId));
-    return find();
   }
 }
 

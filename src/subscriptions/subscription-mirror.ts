@@ -9,6 +9,7 @@ import {
 } from '../mirrors/apply-facts.ts';
 import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
 import {
+  findOrRefresh,
   ignoredAll,
   nothingApplied,
   revisionsOf,
@@ -119,13 +120,9 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   }
 
   /** The row, which is created first if it is missing. Undefined if the subscription does not belong to Till. */
-  async findOrRefresh(key: string): Promise<Subscription | undefined> {
-    const { database, store } = this.#parts;
-    const find = async () => (await store.findByKeys(database, [key]))[0];
-    const found = await find();
-    if (found !== undefined) return found;
-    await untilSettled(() => this.refresh(key));
-    return find();
+  findOrRefresh(key: string): Promise<Subscription | undefined> {
+    const find = () => this.findByKeys(this.#parts.database, [key]);
+    return findOrRefresh(find, () => this.refresh(key));
   }
 
   /** The keys of subscriptions whose period ended without an event. */
