@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import {
+  amountOf,
   Currency,
   DateTime,
   dateTime,
@@ -12,18 +13,15 @@ import {
   Name,
   NewMetadata,
   nullable,
+  nullableId,
+  nullableTime,
   ReturnUrl,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { checkoutModes, checkoutPaymentStatuses, checkoutStatuses } from '../model/checkout.ts';
 import type { Metadata } from '../model/metadata.ts';
-import { roundAmountRule } from '../model/round-amount.ts';
-import { quantityMax } from '../subscriptions/changes/subscription-patch.ts';
-import { AddOnsInput } from '../subscriptions/changes/subscription-patch-schema.ts';
+import { itemFields, trialFields } from '../subscriptions/changes/subscription-patch-schema.ts';
 import { promotionCodeLengthMax } from '../subscriptions/promotion-code.ts';
-
-const time = (description: string) => nullable(dateTime(description));
-const result = (description: string) => nullable(Type.String({ format: 'uuid', description }));
 
 export const CheckoutSchema = component('Checkout', {
   id: Id,
@@ -38,7 +36,7 @@ export const CheckoutSchema = component('Checkout', {
       'Whether the payment or the first invoice is paid. A completed checkout can be `unpaid`, for example if the ' +
       'payment method takes days. `notRequired`: nothing is due now.',
   }),
-  planId: result('The main plan of the subscription.'),
+  planId: nullableId('The main plan of the subscription.'),
   quantity: nullable(Type.Integer()),
   addOns: Type.Array(Type.Object({ planId: Id, quantity: Type.Integer() })),
   trialPeriodDays: nullable(
@@ -48,15 +46,15 @@ export const CheckoutSchema = component('Checkout', {
     Type.Integer({ description: 'The total, after codes that the buyer entered. Null if a card is saved.' }),
   ),
   currency: nullable(Type.String()),
-  subscriptionId: result('The subscription that results. Null until `completed`.'),
-  paymentId: result('The payment that results. Null until `completed`.'),
+  subscriptionId: nullableId('The subscription that results. Null until `completed`.'),
+  paymentId: nullableId('The payment that results. Null until `completed`.'),
   paymentMethodId: nullable(
     Type.String({
       description: "The processor's id of the saved card, with `saveCard`. Null until `completed`.",
     }),
   ),
   expiresAt: DateTime,
-  completedAt: time('Null until `completed`.'),
+  completedAt: nullableTime('Null until `completed`.'),
   metadata: MetadataResponse,
   createdAt: DateTime,
   updatedAt: DateTime,
@@ -149,22 +147,8 @@ export const CheckoutBody = Type.Object(
       ),
     ),
     planId: Type.Optional({ ...Id, description: 'Sell a subscription to this plan.' }),
-    quantity: Type.Optional(Type.Integer({ minimum: 1, maximum: quantityMax, default: 1 })),
-    addOns: Type.Optional({
-      ...AddOnsInput,
-      description:
-        'Plans that are billed on the same invoice. Each is an add-on with the currency and interval of the main plan.',
-    }),
-    trialPeriodDays: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 730, description: '0 means no trial.' }),
-    ),
-    trialOnce: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description:
-          'No trial for a customer who ever had one to a plan of the same group. If the plan has no group: to this plan.',
-      }),
-    ),
+    ...itemFields,
+    ...trialFields,
     trialEndWithoutCard: Type.Optional(
       Type.Enum(['invoice', 'pause', 'cancel'], {
         description:
@@ -185,11 +169,7 @@ export const CheckoutBody = Type.Object(
     payment: Type.Optional(
       Type.Object(
         {
-          amount: Type.Integer({
-            minimum: 1,
-            maximum: 999_999_999_999,
-            description: `In the smallest unit of the currency. ${roundAmountRule}`,
-          }),
+          amount: amountOf('In the smallest unit of the currency.'),
           currency: Currency,
           description: Type.String({
             minLength: 1,

@@ -5,11 +5,11 @@ import {
   body,
   CursorQuery,
   DateTime,
-  dateTime,
   Id,
   IdempotencyKey,
   NextCursor,
   nullable,
+  nullableTime,
   response,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
@@ -35,8 +35,8 @@ export const ApiKeySchema = component('ApiKey', {
   name: Name,
   scopes: Scopes,
   createdAt: DateTime,
-  expiresAt: nullable(dateTime('Refused from then on. Null if it does not expire.')),
-  lastUsedAt: nullable(dateTime('To the minute. Null if it was never used.')),
+  expiresAt: nullableTime('Refused from then on. Null if it does not expire.'),
+  lastUsedAt: nullableTime('To the minute. Null if it was never used.'),
 });
 
 const CreatedApiKeySchema = component('CreatedApiKey', {
@@ -56,7 +56,7 @@ const CreateBody = Type.Object(
   {
     name: Name,
     scopes: { ...Scopes, minItems: 1, maxItems: scopes.length, uniqueItems: true },
-    expiresAt: Type.Optional(nullable(dateTime('A time in the future (RFC 3339).'))),
+    expiresAt: Type.Optional(nullableTime('A time in the future (RFC 3339).')),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
   { additionalProperties: false, title: 'NewApiKey' },

@@ -1,22 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
-import { body, IdempotencyKey, response } from '../http/docs/api-schema.ts';
+import { amountOf, body, IdempotencyKey, response } from '../http/docs/api-schema.ts';
 import { optionalBody } from '../http/input/validator.ts';
-import { roundAmountRule } from '../model/round-amount.ts';
 import { PaymentSchema, paymentExample } from './payment-routes.ts';
 import type { PaymentService } from './payment-service.ts';
 import { paymentView } from './payment-view.ts';
 
 const CaptureBody = Type.Object(
   {
-    amount: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 999_999_999_999,
-        description: `Default: the whole authorised amount. The processor releases the rest. ${roundAmountRule}`,
-      }),
-    ),
+    amount: Type.Optional(amountOf('Default: the whole authorised amount. The processor releases the rest.')),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
   // The body is optional: without one, the whole authorised amount is captured.

@@ -4,18 +4,21 @@ import type { CustomerService } from '../customers/customer-service.ts';
 import { invalidRequest } from '../errors.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
+  amountOf,
   body,
   Currency,
   CurrencyFilter,
   CustomerIdFilter,
   DateTime,
-  dateTime,
   Id,
   IdempotencyKey,
   IncludedCustomer,
   MetadataResponse,
+  methodIdOf,
   NewMetadata,
   nullable,
+  nullableId,
+  nullableTime,
   response,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
@@ -23,7 +26,6 @@ import { inCurrency } from '../http/input/validator.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import type { FilterValues } from '../mirrors/list-filter.ts';
 import { paymentSources, paymentStatuses } from '../model/payment.ts';
-import { roundAmountRule } from '../model/round-amount.ts';
 import type { NewPaymentRequest } from './payment-creation.ts';
 import type { PaymentService } from './payment-service.ts';
 import { paymentView } from './payment-view.ts';
@@ -45,7 +47,7 @@ const DisputeSchema = Type.Object(
       }),
     ),
     reason: nullable(Type.String({ description: "The processor's reason, an open set." })),
-    evidenceDueBy: nullable(dateTime('When evidence is due.')),
+    evidenceDueBy: nullableTime('When evidence is due.'),
   },
   {
     description:
@@ -69,7 +71,7 @@ export const PaymentSchema = component('Payment', {
     description:
       'The amount that is authorised and not captured yet. An authorised payment has the status `requires_action`.',
   }),
-  captureBefore: nullable(dateTime('When the authorisation expires. Null if there is none.')),
+  captureBefore: nullableTime('When the authorisation expires. Null if there is none.'),
   description: nullable(Type.String()),
   metadata: MetadataResponse,
   failure: nullable(
@@ -95,15 +97,9 @@ export const PaymentSchema = component('Payment', {
       { description: 'The payment method of the last attempt to pay. Null before the first one.' },
     ),
   ),
-  invoiceId: nullable(
-    Type.String({ format: 'uuid', description: 'The invoice of a subscription that the payment pays.' }),
-  ),
-  subscriptionId: nullable(
-    Type.String({ format: 'uuid', description: 'The subscription that the payment was charged for.' }),
-  ),
-  checkoutId: nullable(
-    Type.String({ format: 'uuid', description: 'The checkout that created the payment.' }),
-  ),
+  invoiceId: nullableId('The invoice of a subscription that the payment pays.'),
+  subscriptionId: nullableId('The subscription that the payment was charged for.'),
+  checkoutId: nullableId('The checkout that created the payment.'),
   dispute: nullable(DisputeSchema),
   createdAt: DateTime,
   updatedAt: DateTime,
@@ -113,12 +109,7 @@ export const PaymentSchema = component('Payment', {
 const CreateBody = Type.Object(
   {
     customerId: Id,
-    amount: Type.Integer({
-      minimum: 1,
-      maximum: 999_999_999_999,
-      description: `In the smallest unit of the currency. ${roundAmountRule}`,
-      [inCurrency]: 'currency',
-    }),
+    amount: { ...amountOf('In the smallest unit of the currency.'), [inCurrency]: 'currency' },
     currency: Currency,
     description: Type.Optional(Type.String({ minLength: 1, maxLength: descriptionLengthMax })),
     captureMethod: Type.Optional(
@@ -127,14 +118,7 @@ const CreateBody = Type.Object(
         description: '`manual`: the payment is only authorised, and you capture it later.',
       }),
     ),
-    paymentMethodId: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 255,
-        pattern: '^[!-~]+$',
-        description: "The processor's id of a payment method of this customer.",
-      }),
-    ),
+    paymentMethodId: Type.Optional(methodIdOf("The processor's id of a payment method of this customer.")),
     offSession: Type.Optional(
       Type.Boolean({
         default: false,

@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
+  amountOf,
   body,
   CurrencyFilter,
   DateTime,
@@ -15,7 +16,6 @@ import { component } from '../http/docs/components.ts';
 import { optionalBody } from '../http/input/validator.ts';
 import { registerListRoute } from '../http/read-routes.ts';
 import { type Refund, refundReasons, refundStatuses } from '../model/refund.ts';
-import { roundAmountRule } from '../model/round-amount.ts';
 import { PaymentSchema, paymentExample } from './payment-routes.ts';
 import { paymentView } from './payment-view.ts';
 import type { RefundService } from './refund-service.ts';
@@ -36,13 +36,7 @@ const RefundSchema = component('Refund', {
 
 const CreateBody = Type.Object(
   {
-    amount: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 999_999_999_999,
-        description: `Default: the remaining amount. ${roundAmountRule}`,
-      }),
-    ),
+    amount: Type.Optional(amountOf('Default: the remaining amount.')),
     reason: Type.Optional(Type.Enum([...refundReasons])),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },

@@ -5,6 +5,7 @@ import { columnsOf } from '../http/csv/csv.ts';
 import { wantsCsv } from '../http/csv/csv-exports.ts';
 import { withCsv } from '../http/csv/csv-response.ts';
 import {
+  amountOf,
   body,
   ChangedMetadata,
   Currency,
@@ -25,7 +26,6 @@ import {
   groupPattern,
   type PlanFeatures,
 } from '../model/plan-features.ts';
-import { roundAmountRule } from '../model/round-amount.ts';
 import type { PlanValues } from '../processor/port/processor.ts';
 import { planExample as example, featureTypes, PlanSchema } from './plan-schema.ts';
 import type { PlanService } from './plan-service.ts';
@@ -67,12 +67,7 @@ const AddOn = Type.Boolean({
 const CreateBody = Type.Object(
   {
     name: Name,
-    amount: Type.Integer({
-      minimum: 0,
-      maximum: 999_999_999_999,
-      description: `In the smallest unit of the currency. ${roundAmountRule}`,
-      [inCurrency]: 'currency',
-    }),
+    amount: { ...amountOf('In the smallest unit of the currency.', 0), [inCurrency]: 'currency' },
     currency: Currency,
     interval: Type.Enum([...planIntervals]),
     intervalCount: Type.Optional(

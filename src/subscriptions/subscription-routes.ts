@@ -8,6 +8,7 @@ import {
   CustomerIdFilter,
   Id,
   IdempotencyKey,
+  methodIdOf,
   NewMetadata,
   nullable,
   response,
@@ -17,8 +18,7 @@ import { optionalBody } from '../http/input/validator.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { type Subscription, subscriptionStatuses } from '../model/subscription.ts';
 import { parseAddOns } from './add-ons.ts';
-import { quantityMax } from './changes/subscription-patch.ts';
-import { AddOnsInput, cancellationReason } from './changes/subscription-patch-schema.ts';
+import { cancellationReason, itemFields, trialFields } from './changes/subscription-patch-schema.ts';
 import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { promotionCodeLengthMax } from './promotion-code.ts';
 import type { NewSubscriptionRequest } from './subscription-creation.ts';
@@ -30,32 +30,14 @@ const CreateBody = Type.Object(
   {
     customerId: Id,
     planId: Id,
-    trialPeriodDays: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 730, description: '0 means no trial.' }),
-    ),
-    trialOnce: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description:
-          'No trial for a customer who ever had one to a plan of the same group. If the plan has no group: to this plan.',
-      }),
-    ),
-    quantity: Type.Optional(Type.Integer({ minimum: 1, maximum: quantityMax, default: 1 })),
-    addOns: Type.Optional({
-      ...AddOnsInput,
-      description:
-        'Plans that are billed on the same invoice. Each is an add-on with the currency and interval of the main plan.',
-    }),
+    ...trialFields,
+    ...itemFields,
     paymentMethodId: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 255,
-        pattern: '^[!-~]+$',
-        description:
-          "The processor's id of a payment method of this customer. It is charged at once, or when the trial ends. If the " +
+      methodIdOf(
+        "The processor's id of a payment method of this customer. It is charged at once, or when the trial ends. If the " +
           'charge is declined or needs authentication, the subscription is `incomplete`: pass `clientSecret` to the ' +
           'frontend.',
-      }),
+      ),
     ),
     promotionCode: Type.Optional(
       Type.String({

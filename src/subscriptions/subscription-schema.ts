@@ -1,16 +1,15 @@
 import { type Static, Type } from 'typebox';
 import {
   DateTime,
-  dateTime,
   Id,
   IncludedCustomer,
   MetadataResponse,
   nullable,
+  nullableId,
+  nullableTime,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { subscriptionStatuses } from '../model/subscription.ts';
-
-const time = (description: string) => nullable(dateTime(description));
 
 const DiscountSchema = Type.Object(
   {
@@ -18,7 +17,7 @@ const DiscountSchema = Type.Object(
     percentOff: nullable(Type.Number()),
     amountOff: nullable(Type.Integer({ description: 'In the smallest unit of `currency`.' })),
     currency: nullable(Type.String()),
-    endsAt: time('Null if the discount does not end.'),
+    endsAt: nullableTime('Null if the discount does not end.'),
   },
   {
     description:
@@ -45,12 +44,10 @@ const OtherItemsSchema = Type.Array(
 
 const PendingChangeSchema = Type.Object(
   {
-    planId: nullable(
-      Type.String({ format: 'uuid', description: 'Null if the new price is not a Till plan.' }),
-    ),
+    planId: nullableId('Null if the new price is not a Till plan.'),
     quantity: Type.Integer(),
     addOns: AddOnsSchema,
-    at: time('Null if the change waits for the customer to authenticate.'),
+    at: nullableTime('Null if the change waits for the customer to authenticate.'),
   },
   { description: 'The next change of plans or quantities. Null if there is none.' },
 );
@@ -77,9 +74,9 @@ export const SubscriptionSchema = component('Subscription', {
       'Whether the subscription ends with its current period, no matter whether Till, the portal or the dashboard of the ' +
       'processor canceled it.',
   }),
-  cancelAt: time('When the subscription will be canceled.'),
-  canceledAt: time('When the cancellation was requested, even if the subscription has not ended yet.'),
-  endedAt: time('When the subscription ended.'),
+  cancelAt: nullableTime('When the subscription will be canceled.'),
+  canceledAt: nullableTime('When the cancellation was requested, even if the subscription has not ended yet.'),
+  endedAt: nullableTime('When the subscription ended.'),
   cancellationReason: nullable(
     Type.String({
       description:
@@ -87,9 +84,7 @@ export const SubscriptionSchema = component('Subscription', {
         'not canceled, or was canceled without a reason. It is erased when the customer is deleted.',
     }),
   ),
-  latestInvoiceId: nullable(
-    Type.String({ format: 'uuid', description: 'Null until the webhook of the invoice has arrived.' }),
-  ),
+  latestInvoiceId: nullableId('Null until the webhook of the invoice has arrived.'),
   defaultPaymentMethodId: nullable(
     Type.String({ description: "The processor's id. Null if the customer's default is used." }),
   ),

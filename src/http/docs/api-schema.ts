@@ -11,6 +11,7 @@ import {
   ownKeyPrefix,
 } from '../../model/metadata.ts';
 import { returnUrlLengthMax } from '../../model/return-url.ts';
+import { roundAmountRule } from '../../model/round-amount.ts';
 import { comparedWithIds } from '../input/validator.ts';
 import { component } from './components.ts';
 
@@ -19,12 +20,23 @@ export const Id = Type.String({ format: 'uuid', examples: ['0199c1f0-6a3e-7c52-9
 export const IdParams = Type.Object({ id: Id });
 export const DateTime = Type.String({ format: 'date-time' });
 export const dateTime = (description: string) => Type.String({ format: 'date-time', description });
+export const nullableTime = (description: string) => nullable(dateTime(description));
+/** The id of another object, which may not exist. */
+export const nullableId = (description: string) => nullable(Type.String({ format: 'uuid', description }));
 export const Currency = Type.String({
   pattern: '^[A-Za-z]{3}$',
   minLength: 3,
   maxLength: 3,
   description: 'Three-letter ISO 4217 code, in upper or lower case. Responses use lower case.',
 });
+/** The contract's limit. In most currencies the processor accepts less. */
+const amountMax = 999_999_999_999;
+/** An amount that a request sends. */
+export const amountOf = (description: string, minimum = 1) =>
+  Type.Integer({ minimum, maximum: amountMax, description: `${description} ${roundAmountRule}` });
+/** The processor's id of a payment method, which a request sends. */
+export const methodIdOf = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 255, pattern: '^[!-~]+$', description });
 export const IdempotencyKey = Type.String({
   title: 'IdempotencyKey',
   minLength: 1,

@@ -3,7 +3,7 @@ import { dateTime, Id, nullable } from '../../http/docs/api-schema.ts';
 import { addOnsMax } from '../add-ons.ts';
 import { prorations, quantityMax } from './subscription-patch.ts';
 
-export const AddOnsInput = Type.Array(
+const AddOnsInput = Type.Array(
   Type.Object(
     {
       planId: Id,
@@ -13,6 +13,30 @@ export const AddOnsInput = Type.Array(
   ),
   { maxItems: addOnsMax },
 );
+
+/** What a new subscription bills besides the main plan, in a request that creates or sells it. */
+export const itemFields = {
+  quantity: Type.Optional(Type.Integer({ minimum: 1, maximum: quantityMax, default: 1 })),
+  addOns: Type.Optional({
+    ...AddOnsInput,
+    description:
+      'Plans that are billed on the same invoice. Each is an add-on with the currency and interval of the main plan.',
+  }),
+};
+
+/** The trial of a new subscription. */
+export const trialFields = {
+  trialPeriodDays: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 730, description: '0 means no trial.' }),
+  ),
+  trialOnce: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'No trial for a customer who ever had one to a plan of the same group. If the plan has no group: to this plan.',
+    }),
+  ),
+};
 
 /** People write a sentence or two. The processor has no documented limit. */
 const reasonLengthMax = 500;

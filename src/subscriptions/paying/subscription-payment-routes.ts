@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
-import { body, Id, IdempotencyKey, response } from '../../http/docs/api-schema.ts';
+import { body, Id, IdempotencyKey, methodIdOf, response } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import { optionalBody } from '../../http/input/validator.ts';
 import type { EntitlementService } from '../entitlements/entitlement-service.ts';
@@ -12,14 +12,10 @@ import { subscriptionView } from '../subscription-view.ts';
 const PayBody = Type.Object(
   {
     paymentMethodId: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 255,
-        pattern: '^[!-~]+$',
-        description:
-          "The processor's id of a payment method of this customer. Default: that of the subscription, else that of " +
+      methodIdOf(
+        "The processor's id of a payment method of this customer. Default: that of the subscription, else that of " +
           'the customer.',
-      }),
+      ),
     ),
     invoiceId: Type.Optional(
       Type.String({
