@@ -11,6 +11,7 @@ import { checkoutStatuses } from '../model/checkout.ts';
 import { isRoundAmount, roundAmountMistake } from '../model/round-amount.ts';
 import type { CheckoutPage } from '../processor/port/checkout-calls.ts';
 import { parseAddOns } from '../subscriptions/add-ons.ts';
+import { planFailures } from '../subscriptions/changes/subscription-patch-schema.ts';
 import type { NewCheckoutRequest, OpenedCheckout } from './checkout-creation.ts';
 import {
   CheckoutBody,
@@ -131,11 +132,7 @@ function addWrites(routes: ApiRoutes, checkouts: CheckoutService): void {
     },
     failures: [
       'not_found',
-      'plan_archived',
-      'plan_is_add_on',
-      'plan_is_no_add_on',
-      'currency_mismatch',
-      'interval_mismatch',
+      ...planFailures,
       'already_subscribed',
       'checkout_in_progress',
       'promotion_code_invalid',

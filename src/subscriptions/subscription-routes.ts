@@ -18,7 +18,7 @@ import { optionalBody } from '../http/input/validator.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { type Subscription, subscriptionStatuses } from '../model/subscription.ts';
 import { parseAddOns } from './add-ons.ts';
-import { cancellationReason, itemFields, trialFields } from './changes/subscription-patch-schema.ts';
+import { cancellationReason, itemFields, planFailures, trialFields } from './changes/subscription-patch-schema.ts';
 import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { promotionCodeLengthMax } from './promotion-code.ts';
 import type { NewSubscriptionRequest } from './subscription-creation.ts';
@@ -143,16 +143,7 @@ function addWrites(
         setupClientSecret: null,
       }),
     },
-    failures: [
-      'not_found',
-      'plan_archived',
-      'plan_is_add_on',
-      'plan_is_no_add_on',
-      'currency_mismatch',
-      'interval_mismatch',
-      'already_subscribed',
-      'promotion_code_invalid',
-    ],
+    failures: ['not_found', ...planFailures, 'already_subscribed', 'promotion_code_invalid'],
     callsProcessor: true,
     run: (request, key) => subscriptions.create(newSubscriptionOf(request.body), key),
     toResponse: ({ subscription, ...secrets }) => ({ subscription: toResponse(subscription), ...secrets }),

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import type { FailureCode } from '../../errors.ts';
 import { dateTime, Id, nullable } from '../../http/docs/api-schema.ts';
 import { addOnsMax } from '../add-ons.ts';
 import { prorations, quantityMax } from './subscription-patch.ts';
@@ -13,6 +14,25 @@ const AddOnsInput = Type.Array(
   ),
   { maxItems: addOnsMax },
 );
+
+/** The failures of a request that gives plans to a subscription. */
+export const planFailures: readonly FailureCode[] = [
+  'plan_archived',
+  'plan_is_add_on',
+  'plan_is_no_add_on',
+  'currency_mismatch',
+  'interval_mismatch',
+];
+
+/** The failures of a change of plan or quantity, and of its preview. */
+export const changeFailures: readonly FailureCode[] = [
+  ...planFailures,
+  'too_many_items',
+  'subscription_ended',
+  'subscription_incomplete',
+  'subscription_ending',
+  'payment_due',
+];
 
 /** What a new subscription bills besides the main plan, in a request that creates or sells it. */
 export const itemFields = {

@@ -5,7 +5,7 @@ import { body, DateTime, dateTime, nullable, response } from '../../http/docs/ap
 import { component } from '../../http/docs/components.ts';
 import type { SubscriptionService } from '../subscription-service.ts';
 import { parseTerms } from './subscription-patch.ts';
-import { termsFields } from './subscription-patch-schema.ts';
+import { changeFailures, termsFields } from './subscription-patch-schema.ts';
 
 const PreviewBody = Type.Object(termsFields, {
   title: 'PreviewedSubscriptionChange',
@@ -70,19 +70,7 @@ export function registerSubscriptionPreviewRoutes(
       'gets the same refusal here.',
     body: body(PreviewBody, { quantity: 3, proration: 'invoice' }),
     response: { 200: response('The invoice that will contain the change.', PreviewSchema, example) },
-    failures: [
-      'plan_archived',
-      'plan_is_add_on',
-      'plan_is_no_add_on',
-      'currency_mismatch',
-      'interval_mismatch',
-      'too_many_items',
-      'subscription_ended',
-      'subscription_incomplete',
-      'subscription_ending',
-      'payment_due',
-      'already_subscribed',
-    ],
+    failures: [...changeFailures, 'already_subscribed'],
     callsProcessor: true,
     run: async (request) => {
       const { prorationDate, lines, ...preview } = await subscriptions.preview(

@@ -16,7 +16,7 @@ import { SubscriptionSchema, subscriptionExample } from '../subscription-schema.
 import type { SubscriptionService } from '../subscription-service.ts';
 import { subscriptionView } from '../subscription-view.ts';
 import { parsePatch } from './subscription-patch.ts';
-import { cancellationReason, termsFields } from './subscription-patch-schema.ts';
+import { cancellationReason, changeFailures, termsFields } from './subscription-patch-schema.ts';
 
 const UpdateBody = Type.Object(
   {
@@ -94,16 +94,7 @@ export function registerSubscriptionUpdateRoutes(
     failures: [
       'customer_deleted',
       'payment_declined',
-      'plan_archived',
-      'plan_is_add_on',
-      'plan_is_no_add_on',
-      'currency_mismatch',
-      'interval_mismatch',
-      'too_many_items',
-      'subscription_ended',
-      'subscription_incomplete',
-      'subscription_ending',
-      'payment_due',
+      ...changeFailures,
       'subscription_busy',
       'concurrent_change',
       'already_subscribed',
