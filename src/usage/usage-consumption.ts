@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { Failure, invalidRequest } from '../errors.ts';
 import { type Cause, currentCause } from '../platform/cause.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import type { CustomerTermsWithUsage } from '../subscriptions/entitlements/entitlement-service.ts';
@@ -50,8 +50,8 @@ export class UsageConsumption {
   async consume(application: string, event: GivenUsage): Promise<Consumption> {
     const at = instantOf(event);
     const { from, to } = await timeRange(this.#parts, at, lateMax);
-    if (at < from) throw invalidAt('must be at most an hour ago');
-    if (at > to) throw invalidAt('must be at most 5 minutes ahead');
+    if (at < from) throw invalidRequest('body.at', 'must be at most an hour ago');
+    if (at > to) throw invalidRequest('body.at', 'must be at most 5 minutes ahead');
     const outcome = await this.#shared.add({ application, event, at, cause: currentCause() });
     if (outcome instanceof Failure) throw outcome;
     return outcome;
@@ -141,9 +141,4 @@ function refusalOf(code: 'customer_not_found' | 'meter_not_found' | 'meter_archi
         'The meter is archived, so its usage is not counted any more. Use an active meter.',
       );
   }
-}
-
-function invalidAt(message: string): Failure {
-  const path = 'body.at';
-  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
 }

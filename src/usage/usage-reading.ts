@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { Failure, invalidRequest } from '../errors.ts';
 import { encodeCursor } from '../mirrors/list-cursor.ts';
 import { readCursor } from '../mirrors/list-page.ts';
 import type { ProcessorClock } from '../platform/clock.ts';
@@ -103,14 +103,9 @@ export class UsageReading {
   async #daysOf({ from, to }: DayQuery): Promise<{ readonly from: string; readonly to: string }> {
     const end = to ?? dayOf((await this.#parts.processorClock.now()).getTime() + dayMs);
     const start = from ?? dayOf(Date.parse(end) - daysDefault * dayMs);
-    if (start > end) throw invalidFrom(`must not be after ${end}`);
+    if (start > end) throw invalidRequest('query.from', `must not be after ${end}`);
     if (Date.parse(end) - Date.parse(start) > daysMax * dayMs)
-      throw invalidFrom(`must be at most ${daysMax} days before ${end}`);
+      throw invalidRequest('query.from', `must be at most ${daysMax} days before ${end}`);
     return { from: start, to: end };
   }
-}
-
-function invalidFrom(message: string): Failure {
-  const path = 'query.from';
-  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
 }
