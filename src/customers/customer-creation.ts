@@ -1,11 +1,7 @@
 import {
   type CheckedOperation,
-  type FoundClaim,
   lookUpOf,
-  type OperationWrite,
   ofSameRequest,
-  type Recorded,
-  type ReleasedClaim,
   ReservationHeld,
   type ReservingOperation,
 } from '../idempotency/operation.ts';
@@ -37,104 +33,77 @@ interface PreparedCustomer {
 
 type CustomerEffect = { readonly existing: Customer } | { readonly facts: CustomerFacts };
 
-/** The steps that a creation with and one without an external id share. */
-class CustomerSteps {
-  readonly name = 'customers.create';
-  protected readonly parts: CustomerParts;
-
-  constructor(parts: CustomerParts) {
-    this.parts = parts;
-  }
-
-  parentIdOf(): null {
-    return null;
-  }
-
-  async call(
-    values: CustomerValues,
-    { existing }: PreparedCustomer,
-    write: OperationWrite,
-  ): Promise<CustomerEffect> {
-    if (existing !== null) return { existing };
-    return { facts: await this.parts.processor.customers.create({ ...values, ...write }) };
-  }
-
-  existingIdOf(effect: CustomerEffect): string | null {
-    return 'existing' in effect ? effect.existing.id : null;
-  }
-
-  idOf(effect: CustomerEffect): string | null {
-    return 'existing' in effect ? null : effect.facts.localId;
-  }
-
-  async find(claim: FoundClaim): Promise<CustomerEffect | null> {
-    const facts = ofSameRequest(claim, await this.parts.processor.customers.find(lookUpOf(claim)));
-    return facts === null ? null : { facts };
-  }
-
-  async record(
-    tx: Transaction,
-    id: string,
-    effect: CustomerEffect,
-    isFound: boolean,
-  ): Promise<Recorded<CreatedCustomer>> {
-    const { store, externalIds, mirror, clock } = this.parts;
-    if ('existing' in effect) return { result: { customer: effect.existing, isExisting: true } };
-    // Another customer may have the external id by now.
-    if (isFound) await mirror.apply(tx, [effect.facts], 'events');
-    else await store.insert(tx, [toCustomer(id, effect.facts, clock.now())]);
-    if (effect.facts.externalId !== null) await externalIds.endReservation(tx, id);
-    return { result: { customer: await store.readLive(tx, id), isExisting: false } };
-  }
-
-  async release(tx: Transaction, { resourceId }: ReleasedClaim): Promise<void> {
-    await this.parts.externalIds.endReservation(tx, resourceId);
-  }
-
-  async refresh({ customer, isExisting }: CreatedCustomer): Promise<CreatedCustomer> {
-    const { store, mirror, database } = this.parts;
-    await untilSettled(() => mirror.refresh(customer.processorCustomerId));
-    return { customer: await store.readLive(database, customer.id), isExisting };
-  }
-
-  async replay(id: string, { parentId }: FoundClaim): Promise<CreatedCustomer> {
-    const { store, database } = this.parts;
-    const customer = await store.readLive(database, parentId ?? id);
-    return { customer, isExisting: parentId !== null };
-  }
-}
+export type CustomerCreation = CheckedOperation<
+  CustomerValues,
+  PreparedCustomer,
+  CustomerEffect,
+  CreatedCustomer
+>;
 
 /** The steps of creating a customer without an external id. */
-export class CustomerCreation
-  extends CustomerSteps
-  implements CheckedOperation<CustomerValues, PreparedCustomer, CustomerEffect, CreatedCustomer>
-{
-  async prepare(): Promise<PreparedCustomer> {
-    return { existing: null };
-  }
+export function customerCreation(parts: CustomerParts): CustomerCreation {
+  return { ...customerSteps(parts), prepare: async () => ({ existing: null }) };
 }
 
 type IdentifiedValues = CustomerValues & { readonly externalId: string };
+
+export type IdentifiedCustomerCreation = ReservingOperation<
+  IdentifiedValues,
+  PreparedCustomer,
+  CustomerEffect,
+  CreatedCustomer
+>;
 
 /**
  * The steps of creating a customer with an external id, which is reserved before the call. Of several concurrent requests
  * one creates the customer; the others wait for it.
  */
-export class IdentifiedCustomerCreation
-  extends CustomerSteps
-  implements ReservingOperation<IdentifiedValues, PreparedCustomer, CustomerEffect, CreatedCustomer>
-{
-  async reserve(tx: Transaction, id: string, values: IdentifiedValues): Promise<PreparedCustomer> {
-    const { store, externalIds } = this.parts;
-    const { externalId } = values;
-    const holder = await reserveExternalId(
-      tx,
-      { store, externalIds },
-      { externalId, customerId: id, claimId: id },
-    );
-    if (holder !== null && !hasValues(holder, values)) throw externalIdTaken(holder.id);
-    return { existing: holder };
-  }
+export function identifiedCustomerCreation(parts: CustomerParts): IdentifiedCustomerCreation {
+  return {
+    ...customerSteps(parts),
+    reserve: async (tx, id, values) => {
+      const { externalId } = values;
+      const holder = await reserveExternalId(tx, parts, { externalId, customerId: id, claimId: id });
+      if (holder !== null && !hasValues(holder, values)) throw externalIdTaken(holder.id);
+      return { existing: holder };
+    },
+  };
+}
+
+/** The steps that a creation with and one without an external id share. */
+function customerSteps(parts: CustomerParts): Omit<CustomerCreation, 'prepare'> {
+  const { database, store, externalIds, mirror, processor, clock } = parts;
+  return {
+    name: 'customers.create',
+    parentIdOf: () => null,
+    call: async (values, { existing }, write) => {
+      if (existing !== null) return { existing };
+      return { facts: await processor.customers.create({ ...values, ...write }) };
+    },
+    existingIdOf: (effect) => ('existing' in effect ? effect.existing.id : null),
+    idOf: (effect) => ('existing' in effect ? null : effect.facts.localId),
+    find: async (claim) => {
+      const facts = ofSameRequest(claim, await processor.customers.find(lookUpOf(claim)));
+      return facts === null ? null : { facts };
+    },
+    record: async (tx, id, effect, isFound) => {
+      if ('existing' in effect) return { result: { customer: effect.existing, isExisting: true } };
+      // Another customer may have the external id by now.
+      if (isFound) await mirror.apply(tx, [effect.facts], 'events');
+      else await store.insert(tx, [toCustomer(id, effect.facts, clock.now())]);
+      if (effect.facts.externalId !== null) await externalIds.endReservation(tx, id);
+      return { result: { customer: await store.readLive(tx, id), isExisting: false } };
+    },
+    release: (tx, { resourceId }) => externalIds.endReservation(tx, resourceId),
+    refresh: async ({ customer, isExisting }) => {
+      await untilSettled(() => mirror.refresh(customer.processorCustomerId));
+      return { customer: await store.readLive(database, customer.id), isExisting };
+    },
+    replay: async (id, { parentId }) => {
+      const customer = await store.readLive(database, parentId ?? id);
+      return { customer, isExisting: parentId !== null };
+    },
+  };
 }
 
 interface Reservation {

@@ -19,9 +19,11 @@ import type { CustomerValues, Refused } from '../processor/port/processor.ts';
 import type { CustomerLookUp, Marked } from '../processor/port/request-mark.ts';
 import {
   type CreatedCustomer,
-  CustomerCreation,
+  type CustomerCreation,
   type CustomerParts,
-  IdentifiedCustomerCreation,
+  customerCreation,
+  type IdentifiedCustomerCreation,
+  identifiedCustomerCreation,
 } from './customer-creation.ts';
 import type { CustomerSummary } from './customer-store.ts';
 import { type CustomerUpdate, customerUpdate } from './customer-update.ts';
@@ -51,9 +53,9 @@ export class CustomerService {
 
   constructor(parts: CustomerServiceParts) {
     this.#parts = parts;
-    this.creation = new IdentifiedCustomerCreation(parts);
+    this.creation = identifiedCustomerCreation(parts);
     this.updating = customerUpdate(parts);
-    this.#anonymousCreation = new CustomerCreation(parts);
+    this.#anonymousCreation = customerCreation(parts);
     this.#reads = new SharedReads((ids) => parts.store.findLive(parts.database, ids));
   }
 

@@ -20,8 +20,9 @@ import type { Refused } from '../processor/port/processor.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import {
   type NewPaymentMethodRequest,
-  PaymentMethodCreation,
+  type PaymentMethodCreation,
   type PaymentMethodParts,
+  paymentMethodCreation,
 } from './payment-method-creation.ts';
 
 /** Concurrent changes of subscriptions: enough to finish in seconds, few enough to leave room for other requests. */
@@ -44,7 +45,7 @@ export class PaymentMethodService {
 
   constructor(parts: PaymentMethodServiceParts) {
     this.#parts = parts;
-    this.creation = new PaymentMethodCreation(parts);
+    this.creation = paymentMethodCreation(parts);
   }
 
   create(

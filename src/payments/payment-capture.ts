@@ -1,17 +1,9 @@
 import { Failure, requireFound } from '../errors.ts';
-import {
-  type CheckedOperation,
-  type FoundClaim,
-  type OperationWrite,
-  ofSameRequest,
-  parentOf,
-  type Recorded,
-} from '../idempotency/operation.ts';
+import { type CheckedOperation, ofSameRequest, parentOf } from '../idempotency/operation.ts';
 import { correct } from '../mirrors/refresh.ts';
 import { formatAmount } from '../model/format-amount.ts';
 import type { Payment, PaymentFacts } from '../model/payment.ts';
 import { refuseIfNotRound } from '../model/round-amount.ts';
-import type { Transaction } from '../platform/postgres.ts';
 import { notReached } from '../processor/port/attempt.ts';
 import type { PaymentParts } from './payment-creation.ts';
 
@@ -21,69 +13,47 @@ export interface CaptureRequest {
   readonly amount: number | null;
 }
 
-type CaptureParts = Pick<PaymentParts, 'database' | 'store' | 'mirror' | 'processor'>;
+export type PaymentCapture = CheckedOperation<CaptureRequest, Payment, PaymentFacts, Payment>;
 
 /**
  * The steps of capturing a payment. The processor decides whether the payment can be captured, because the same request
  * may already have captured it. The payment then carries the mark of the capture.
  */
-export class PaymentCapture implements CheckedOperation<CaptureRequest, Payment, PaymentFacts, Payment> {
-  readonly name = 'payments.capture';
-  readonly #parts: CaptureParts;
-
-  constructor(parts: CaptureParts) {
-    this.#parts = parts;
-  }
-
-  parentIdOf({ paymentId }: CaptureRequest): string {
-    return paymentId;
-  }
-
-  async prepare({ paymentId, amount }: CaptureRequest): Promise<Payment> {
-    const { store, database } = this.#parts;
-    const payment = await store.read(database, paymentId);
-    refuseIfNotRound(amount, payment.currency);
-    return payment;
-  }
-
-  async call(
-    { amount }: CaptureRequest,
-    { id, processorPaymentIntentId }: Payment,
-    { mark, idempotencyKey }: OperationWrite,
-  ): Promise<PaymentFacts> {
-    const { database, store, mirror, processor } = this.#parts;
-    const capture = { mark, processorPaymentIntentId, amount };
-    const attempt = await processor.payments.capture({ ...capture, idempotencyKey });
-    if (attempt.outcome === 'done') return attempt.value;
-    // First, because this fails if the processor does not know the payment.
-    await correct(mirror, processorPaymentIntentId);
-    // An earlier call whose response was lost may have captured the payment.
-    const ours = ofSameRequest({ mark }, await processor.payments.findCapture(capture));
-    if (ours !== null) return ours;
-    const corrected = await store.read(database, id);
-    refuseIfTooMuch(corrected, amount);
-    throw notReached(attempt, 'payment', corrected.status);
-  }
-
-  async record(tx: Transaction, _id: string, facts: PaymentFacts): Promise<Recorded<Payment>> {
-    const { mirror, store } = this.#parts;
-    // A captured payment is final, so its facts always win.
-    await mirror.apply(tx, [facts], 'events');
-    const [payment] = await store.findByKeys(tx, [mirror.keyOf(facts)]);
-    return { result: requireFound('payment', payment) };
-  }
-
-  async find(claim: FoundClaim): Promise<PaymentFacts | null> {
-    const { database, store, processor } = this.#parts;
-    const { processorPaymentIntentId } = await store.read(database, parentOf(claim));
-    const { mark } = claim;
-    return ofSameRequest(claim, await processor.payments.findCapture({ mark, processorPaymentIntentId }));
-  }
-
-  replay(_id: string, claim: FoundClaim): Promise<Payment> {
-    const { store, database } = this.#parts;
-    return store.read(database, parentOf(claim));
-  }
+export function paymentCapture({ database, store, mirror, processor }: PaymentParts): PaymentCapture {
+  return {
+    name: 'payments.capture',
+    parentIdOf: ({ paymentId }) => paymentId,
+    prepare: async ({ paymentId, amount }) => {
+      const payment = await store.read(database, paymentId);
+      refuseIfNotRound(amount, payment.currency);
+      return payment;
+    },
+    call: async ({ amount }, { id, processorPaymentIntentId }, { mark, idempotencyKey }) => {
+      const capture = { mark, processorPaymentIntentId, amount };
+      const attempt = await processor.payments.capture({ ...capture, idempotencyKey });
+      if (attempt.outcome === 'done') return attempt.value;
+      // First, because this fails if the processor does not know the payment.
+      await correct(mirror, processorPaymentIntentId);
+      // An earlier call whose response was lost may have captured the payment.
+      const ours = ofSameRequest({ mark }, await processor.payments.findCapture(capture));
+      if (ours !== null) return ours;
+      const corrected = await store.read(database, id);
+      refuseIfTooMuch(corrected, amount);
+      throw notReached(attempt, 'payment', corrected.status);
+    },
+    record: async (tx, _id, facts) => {
+      // A captured payment is final, so its facts always win.
+      await mirror.apply(tx, [facts], 'events');
+      const [payment] = await store.findByKeys(tx, [mirror.keyOf(facts)]);
+      return { result: requireFound('payment', payment) };
+    },
+    find: async (claim) => {
+      const { processorPaymentIntentId } = await store.read(database, parentOf(claim));
+      const { mark } = claim;
+      return ofSameRequest(claim, await processor.payments.findCapture({ mark, processorPaymentIntentId }));
+    },
+    replay: (_id, claim) => store.read(database, parentOf(claim)),
+  };
 }
 
 function refuseIfTooMuch({ amountCapturable, currency, status }: Payment, amount: number | null): void {

@@ -1,11 +1,10 @@
 import type { CustomerService } from '../customers/customer-service.ts';
-import type { CheckedOperation, FoundClaim, OperationWrite, Recorded } from '../idempotency/operation.ts';
+import type { CheckedOperation } from '../idempotency/operation.ts';
 import type { MirrorParts } from '../mirrors/mirror.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Customer } from '../model/customer.ts';
 import type { Payment } from '../model/payment.ts';
 import { type Cause, currentCause, runWithCauses } from '../platform/cause.ts';
-import type { Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import { explainMethodRefusal } from '../processor/explain-method-refusal.ts';
 import { objectMissing } from '../processor/port/attempt.ts';
@@ -39,111 +38,84 @@ interface NewRow {
 /** What the call to the processor needs. */
 type PreparedPayment = Pick<Customer, 'processorCustomerId'>;
 
+export type PaymentCreation = CheckedOperation<
+  NewPaymentRequest,
+  PreparedPayment,
+  PaymentWithSecret,
+  CreatedPayment
+>;
+
 /** The steps of creating a payment. */
-export class PaymentCreation
-  implements CheckedOperation<NewPaymentRequest, PreparedPayment, PaymentWithSecret, CreatedPayment>
-{
-  readonly name = 'payments.create';
-  readonly #parts: PaymentParts;
+export function paymentCreation(parts: PaymentParts): PaymentCreation {
+  const { database, store, mirror, customers, processor, clock } = parts;
   /** Inserts the rows of concurrent requests in one statement. Undefined for a row that already exists. */
-  readonly #inserting: SharedStatement<NewRow, Payment | undefined>;
+  const inserting = new SharedStatement<NewRow, Payment | undefined>({
+    run: (rows) => insertAll(mirror, rows),
+    // The payment exists at the processor, so no row is refused. The limit on concurrent calls bounds the queue.
+    waitingMax: Number.POSITIVE_INFINITY,
+  });
+  return {
+    name: 'payments.create',
+    parentIdOf: ({ customerId }) => customerId,
+    prepare: ({ customerId }) => customers.read(customerId),
+    call: async ({ customerId, ...values }, { processorCustomerId }, write) => {
+      try {
+        return await processor.payments.create({ ...write, processorCustomerId, ...values });
+      } catch (error) {
+        const method = { id: values.paymentMethodId, processorCustomerId };
+        const explained = await customers.explainRefusal(error, customerId);
+        throw await explainMethodRefusal(processor.paymentMethods, explained, method);
+      }
+    },
+    insert: async (id, { payment, clientSecret }, { customerId }) => {
+      // An earlier call created the payment, and it was disputed since. `record` also reads the dispute.
+      if (payment.isDisputed === true) return undefined;
+      const row = toPayment(id, payment, customerId, clock.now());
+      const inserted = await inserting.add({ payment: row, cause: currentCause() });
+      if (inserted === undefined) return undefined;
+      mirror.countSucceeded([inserted]);
+      return { payment: inserted, clientSecret };
+    },
+    record: async (tx, id, { payment, clientSecret }) => {
+      // If a webhook created the row, the row and the response can each be newer.
+      const { unsettled } = await mirror.apply(tx, [payment], 'events');
+      const result = { payment: await store.read(tx, id), clientSecret };
+      return { result, needsRefresh: unsettled.length > 0 };
+    },
+    refresh: async ({ payment, clientSecret }) => {
+      await correct(mirror, payment.processorPaymentIntentId);
+      return { payment: await store.read(database, payment.id), clientSecret };
+    },
+    idOf: ({ payment }) => payment.localId,
+    find: (claim) => customers.findCreated(claim, (lookUp) => processor.payments.find(lookUp)),
+    replay: (id) => readWithSecret(parts, id),
+  };
+}
 
-  constructor(parts: PaymentParts) {
-    this.#parts = parts;
-    this.#inserting = new SharedStatement({
-      run: (rows) => this.#insertAll(rows),
-      // The payment exists at the processor, so no row is refused. The limit on concurrent calls bounds the queue.
-      waitingMax: Number.POSITIVE_INFINITY,
-    });
-  }
+/** Reads the payment, and its client secret from the processor. Null if nothing is left to confirm. */
+export async function readWithSecret(
+  { database, store, mirror, processor }: PaymentParts,
+  id: string,
+): Promise<CreatedPayment> {
+  const payment = await store.read(database, id);
+  if (payment.intentStatus === 'succeeded' || payment.intentStatus === 'canceled')
+    return { payment, clientSecret: null };
+  const current = await processor.payments.read(payment.processorPaymentIntentId);
+  if (current === null) throw objectMissing('payment');
+  await applyResponse(database, mirror, current.payment, payment);
+  return { payment: await store.read(database, id), clientSecret: current.clientSecret };
+}
 
-  parentIdOf({ customerId }: NewPaymentRequest): string {
-    return customerId;
-  }
-
-  prepare({ customerId }: NewPaymentRequest): Promise<PreparedPayment> {
-    return this.#parts.customers.read(customerId);
-  }
-
-  async call(
-    { customerId, ...values }: NewPaymentRequest,
-    { processorCustomerId }: PreparedPayment,
-    write: OperationWrite,
-  ): Promise<PaymentWithSecret> {
-    const { customers, processor } = this.#parts;
-    try {
-      return await processor.payments.create({ ...write, processorCustomerId, ...values });
-    } catch (error) {
-      const method = { id: values.paymentMethodId, processorCustomerId };
-      const explained = await customers.explainRefusal(error, customerId);
-      throw await explainMethodRefusal(processor.paymentMethods, explained, method);
-    }
-  }
-
-  async insert(
-    id: string,
-    { payment, clientSecret }: PaymentWithSecret,
-    { customerId }: NewPaymentRequest,
-  ): Promise<CreatedPayment | undefined> {
-    const { clock, mirror } = this.#parts;
-    // An earlier call created the payment, and it was disputed since. `record` also reads the dispute.
-    if (payment.isDisputed === true) return undefined;
-    const inserted = await this.#inserting.add({
-      payment: toPayment(id, payment, customerId, clock.now()),
-      cause: currentCause(),
-    });
-    if (inserted === undefined) return undefined;
-    mirror.countSucceeded([inserted]);
-    return { payment: inserted, clientSecret };
-  }
-
-  async record(
-    tx: Transaction,
-    id: string,
-    { payment, clientSecret }: PaymentWithSecret,
-  ): Promise<Recorded<CreatedPayment>> {
-    const { store, mirror } = this.#parts;
-    // If a webhook created the row, the row and the response can each be newer.
-    const { unsettled } = await mirror.apply(tx, [payment], 'events');
-    const result = { payment: await store.read(tx, id), clientSecret };
-    return { result, needsRefresh: unsettled.length > 0 };
-  }
-
-  async refresh({ payment, clientSecret }: CreatedPayment): Promise<CreatedPayment> {
-    const { store, mirror, database } = this.#parts;
-    await correct(mirror, payment.processorPaymentIntentId);
-    return { payment: await store.read(database, payment.id), clientSecret };
-  }
-
-  idOf({ payment }: PaymentWithSecret): string | null {
-    return payment.localId;
-  }
-
-  find(claim: FoundClaim): Promise<PaymentWithSecret | null> {
-    const { customers, processor } = this.#parts;
-    return customers.findCreated(claim, (lookUp) => processor.payments.find(lookUp));
-  }
-
-  async replay(id: string): Promise<CreatedPayment> {
-    const { database, store, mirror, processor } = this.#parts;
-    const payment = await store.read(database, id);
-    if (payment.intentStatus === 'succeeded' || payment.intentStatus === 'canceled') {
-      return { payment, clientSecret: null };
-    }
-    const current = await processor.payments.read(payment.processorPaymentIntentId);
-    if (current === null) throw objectMissing('payment');
-    await applyResponse(database, mirror, current.payment, payment);
-    return { payment: await store.read(database, id), clientSecret: current.clientSecret };
-  }
-
-  async #insertAll(rows: readonly NewRow[]): Promise<readonly (Payment | undefined)[]> {
-    const causes = new Map(rows.map(({ payment, cause }) => [payment.id, cause]));
-    const payments = rows.map(({ payment }) => payment);
-    const inserted = await runWithCauses(
-      ([id = '']) => causes.get(id),
-      () => this.#parts.mirror.insertCreated(payments),
-    );
-    const created = new Map(inserted.map((row) => [row.id, row]));
-    return payments.map(({ id }) => created.get(id));
-  }
+async function insertAll(
+  mirror: PaymentMirror,
+  rows: readonly NewRow[],
+): Promise<readonly (Payment | undefined)[]> {
+  const causes = new Map(rows.map(({ payment, cause }) => [payment.id, cause]));
+  const payments = rows.map(({ payment }) => payment);
+  const inserted = await runWithCauses(
+    ([id = '']) => causes.get(id),
+    () => mirror.insertCreated(payments),
+  );
+  const created = new Map(inserted.map((row) => [row.id, row]));
+  return payments.map(({ id }) => created.get(id));
 }

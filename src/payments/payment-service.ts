@@ -8,12 +8,14 @@ import { applyChange, correct } from '../mirrors/refresh.ts';
 import type { Payment, PaymentChange } from '../model/payment.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached } from '../processor/port/attempt.ts';
-import { type CaptureRequest, PaymentCapture } from './payment-capture.ts';
+import { type CaptureRequest, type PaymentCapture, paymentCapture } from './payment-capture.ts';
 import {
   type CreatedPayment,
   type NewPaymentRequest,
-  PaymentCreation,
+  type PaymentCreation,
   type PaymentParts,
+  paymentCreation,
+  readWithSecret,
 } from './payment-creation.ts';
 import { type PaymentUpdate, paymentUpdate } from './payment-update.ts';
 
@@ -44,8 +46,8 @@ export class PaymentService {
 
   constructor(parts: PaymentServiceParts) {
     this.#parts = parts;
-    this.creation = new PaymentCreation(parts);
-    this.captures = new PaymentCapture(parts);
+    this.creation = paymentCreation(parts);
+    this.captures = paymentCapture(parts);
     this.updating = paymentUpdate(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
@@ -79,7 +81,7 @@ export class PaymentService {
     const { checkoutId } = payment;
     // The buyer pays on the page of the checkout.
     if (checkoutId !== null && (await this.#parts.openCheckouts.isOpen(checkoutId))) return null;
-    return (await this.creation.replay(payment.id)).clientSecret;
+    return (await readWithSecret(this.#parts, payment.id)).clientSecret;
   }
 
   async read(id: string): Promise<Payment> {

@@ -1,14 +1,5 @@
 import { Failure, requireFound } from '../errors.ts';
-import {
-  type FoundClaim,
-  lookUpOf,
-  type OperationWrite,
-  ofSameRequest,
-  parentOf,
-  type Recorded,
-  type ReleasedClaim,
-  type ReservingOperation,
-} from '../idempotency/operation.ts';
+import { lookUpOf, ofSameRequest, parentOf, type ReservingOperation } from '../idempotency/operation.ts';
 import type { MirrorParts } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import { formatAmount } from '../model/format-amount.ts';
@@ -48,112 +39,92 @@ export interface RefundParts extends MirrorParts {
   readonly paymentStore: PaymentStore;
 }
 
+export type RefundCreation = ReservingOperation<NewRefundRequest, Reserved, RefundFacts, RefundedPayment>;
+
 /**
  * The steps of creating a refund. The amount is reserved under the payment's lock before the call, so that concurrent
  * refunds never exceed the amount received.
  */
-export class RefundCreation
-  implements ReservingOperation<NewRefundRequest, Reserved, RefundFacts, RefundedPayment>
-{
-  readonly name = 'refunds.create';
-  readonly #parts: RefundParts;
-
-  constructor(parts: RefundParts) {
-    this.#parts = parts;
-  }
-
-  parentIdOf({ paymentId }: NewRefundRequest): string {
-    return paymentId;
-  }
-
-  async reserve(tx: Transaction, id: string, request: NewRefundRequest): Promise<Reserved> {
-    const { paymentStore, store, clock } = this.#parts;
-    const payment = requireFound('payment', await paymentStore.lock(tx, request.paymentId));
-    const [reserved] = await store.find(tx, [id]);
-    if (reserved !== undefined) return { payment, amount: reserved.amount };
-    refuseIfNotRound(request.amount, payment.currency);
-    const amount = request.amount ?? amountLeft(payment);
-    refuseIfTooMuch(payment, amount);
-    const now = clock.now();
-    const refund: Refund = {
-      id,
-      processorRefundId: null,
-      paymentId: payment.id,
-      customerId: payment.customerId,
-      amount,
-      currency: payment.currency,
-      status: 'pending',
-      reason: request.reason,
-      isOwn: true,
-      processorAsOf: payment.processorAsOf,
-      processorAsOfLatest: payment.processorAsOfLatest,
-      createdAt: idTime(id),
-      updatedAt: now,
-      revision: 0,
-    };
-    await store.insert(tx, [refund]);
-    await paymentStore.addUpRefunds(tx, [payment], now);
-    return { payment, amount };
-  }
-
-  async call(
-    { reason }: NewRefundRequest,
-    { payment, amount }: Reserved,
-    write: OperationWrite,
-  ): Promise<RefundFacts> {
-    const { processor, payments, mirror, clock } = this.#parts;
-    const { processorPaymentIntentId } = payment;
-    const attempt = await processor.refunds.create({ ...write, processorPaymentIntentId, amount, reason });
-    if (attempt.outcome === 'done') return attempt.value;
-    // First, because this fails if the processor does not know the payment. In that case a missing refund would prove
-    // nothing.
-    const corrected = await payments.correct(payment);
-    // An earlier call whose response was lost may have created the refund.
-    const lookUp = { ...lookUpOf({ mark: write.mark, attemptedAt: clock.now() }), processorPaymentIntentId };
-    const ours = ofSameRequest(write, await processor.refunds.find(lookUp));
-    if (ours !== null) return ours;
-    // The payment was refunded elsewhere, or is not paid: correct the rows, then explain the refusal.
-    await untilSettled(() => mirror.ofPayments.refresh(processorPaymentIntentId));
-    const { amountRefunded, amountReserved } = await payments.read(payment.id);
-    const others = { amountRefunded, amountReserved: amountReserved - amount };
-    refuseIfTooMuch({ ...corrected, ...others }, amount);
-    throw notRefunded(attempt);
-  }
-
-  async record(tx: Transaction, id: string, facts: RefundFacts): Promise<Recorded<RefundedPayment>> {
-    await this.#parts.mirror.apply(tx, [facts], 'events');
-    return { result: await this.#read(tx, id) };
-  }
-
-  idOf({ localId }: RefundFacts): string | null {
-    return localId;
-  }
-
-  async find(claim: FoundClaim): Promise<RefundFacts | null> {
-    const { payments, processor } = this.#parts;
-    const { processorPaymentIntentId } = await payments.read(parentOf(claim));
-    return ofSameRequest(
-      claim,
-      await processor.refunds.find({ ...lookUpOf(claim), processorPaymentIntentId }),
-    );
-  }
-
-  async release(tx: Transaction, claim: ReleasedClaim): Promise<void> {
-    const { paymentStore, store, clock } = this.#parts;
-    const payment = await paymentStore.lock(tx, parentOf(claim));
-    await store.removeReservation(tx, claim.resourceId);
-    if (payment !== undefined) await paymentStore.addUpRefunds(tx, [payment], clock.now());
-  }
-
-  replay(id: string): Promise<RefundedPayment> {
-    return this.#read(this.#parts.database, id);
-  }
-
-  async #read(db: Queryable, id: string): Promise<RefundedPayment> {
-    const { store, paymentStore } = this.#parts;
+export function refundCreation(parts: RefundParts): RefundCreation {
+  const { database, store, mirror, payments, paymentStore, processor, clock } = parts;
+  const read = async (db: Queryable, id: string) => {
     const refund = await store.read(db, id);
     return { payment: await paymentStore.read(db, refund.paymentId), refund };
-  }
+  };
+  return {
+    name: 'refunds.create',
+    parentIdOf: ({ paymentId }) => paymentId,
+    reserve: (tx, id, request) => reserveAmount(parts, tx, id, request),
+    call: async ({ reason }, { payment, amount }, write) => {
+      const { processorPaymentIntentId } = payment;
+      const attempt = await processor.refunds.create({ ...write, processorPaymentIntentId, amount, reason });
+      if (attempt.outcome === 'done') return attempt.value;
+      // First, because this fails if the processor does not know the payment. In that case a missing refund would prove
+      // nothing.
+      const corrected = await payments.correct(payment);
+      // An earlier call whose response was lost may have created the refund.
+      const lookUp = lookUpOf({ mark: write.mark, attemptedAt: clock.now() });
+      const found = await processor.refunds.find({ ...lookUp, processorPaymentIntentId });
+      const ours = ofSameRequest(write, found);
+      if (ours !== null) return ours;
+      // The payment was refunded elsewhere, or is not paid: correct the rows, then explain the refusal.
+      await untilSettled(() => mirror.ofPayments.refresh(processorPaymentIntentId));
+      const { amountRefunded, amountReserved } = await payments.read(payment.id);
+      const others = { amountRefunded, amountReserved: amountReserved - amount };
+      refuseIfTooMuch({ ...corrected, ...others }, amount);
+      throw notRefunded(attempt);
+    },
+    record: async (tx, id, facts) => {
+      await mirror.apply(tx, [facts], 'events');
+      return { result: await read(tx, id) };
+    },
+    idOf: ({ localId }) => localId,
+    find: async (claim) => {
+      const { processorPaymentIntentId } = await payments.read(parentOf(claim));
+      const found = await processor.refunds.find({ ...lookUpOf(claim), processorPaymentIntentId });
+      return ofSameRequest(claim, found);
+    },
+    release: async (tx, claim) => {
+      const payment = await paymentStore.lock(tx, parentOf(claim));
+      await store.removeReservation(tx, claim.resourceId);
+      if (payment !== undefined) await paymentStore.addUpRefunds(tx, [payment], clock.now());
+    },
+    replay: (id) => read(database, id),
+  };
+}
+
+async function reserveAmount(
+  { store, paymentStore, clock }: RefundParts,
+  tx: Transaction,
+  id: string,
+  request: NewRefundRequest,
+): Promise<Reserved> {
+  const payment = requireFound('payment', await paymentStore.lock(tx, request.paymentId));
+  const [reserved] = await store.find(tx, [id]);
+  if (reserved !== undefined) return { payment, amount: reserved.amount };
+  refuseIfNotRound(request.amount, payment.currency);
+  const amount = request.amount ?? amountLeft(payment);
+  refuseIfTooMuch(payment, amount);
+  const now = clock.now();
+  const refund: Refund = {
+    id,
+    processorRefundId: null,
+    paymentId: payment.id,
+    customerId: payment.customerId,
+    amount,
+    currency: payment.currency,
+    status: 'pending',
+    reason: request.reason,
+    isOwn: true,
+    processorAsOf: payment.processorAsOf,
+    processorAsOfLatest: payment.processorAsOfLatest,
+    createdAt: idTime(id),
+    updatedAt: now,
+    revision: 0,
+  };
+  await store.insert(tx, [refund]);
+  await paymentStore.addUpRefunds(tx, [payment], now);
+  return { payment, amount };
 }
 
 function refuseIfTooMuch(payment: Payment, amount: number): void {

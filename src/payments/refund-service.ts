@@ -6,9 +6,10 @@ import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import type { Refund } from '../model/refund.ts';
 import {
   type NewRefundRequest,
-  RefundCreation,
+  type RefundCreation,
   type RefundedPayment,
   type RefundParts,
+  refundCreation,
 } from './refund-creation.ts';
 
 interface RefundServiceParts extends RefundParts {
@@ -22,7 +23,7 @@ export class RefundService {
 
   constructor(parts: RefundServiceParts) {
     this.#parts = parts;
-    this.creation = new RefundCreation(parts);
+    this.creation = refundCreation(parts);
   }
 
   async create(

@@ -8,7 +8,7 @@ import type { Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached } from '../processor/port/attempt.ts';
 import type { PlanValues } from '../processor/port/processor.ts';
-import { PlanCreation, type PlanParts } from './plan-creation.ts';
+import { type PlanCreation, type PlanParts, planCreation } from './plan-creation.ts';
 import { addOnUpdate, type PlanUpdate, planUpdate } from './plan-update.ts';
 
 export class PlanService {
@@ -20,7 +20,7 @@ export class PlanService {
 
   constructor(parts: PlanParts) {
     this.#parts = parts;
-    this.creation = new PlanCreation(parts);
+    this.creation = planCreation(parts);
     this.updating = planUpdate(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }

@@ -26,10 +26,11 @@ import {
 import { alreadySubscribed, listLiveOfGroup } from './reserve-group.ts';
 import {
   type CreatedSubscription,
-  GroupedSubscriptionCreation,
+  groupedSubscriptionCreation,
   type NewSubscriptionRequest,
-  SubscriptionCreation,
+  type SubscriptionCreation,
   type SubscriptionParts,
+  subscriptionCreation,
 } from './subscription-creation.ts';
 import { hadTrial } from './used-trials.ts';
 
@@ -51,7 +52,7 @@ export class SubscriptionService {
 
   constructor(parts: SubscriptionServiceParts) {
     this.#parts = parts;
-    this.creation = new SubscriptionCreation(parts);
+    this.creation = subscriptionCreation(parts);
     this.updating = new SubscriptionUpdate(parts);
     this.paying = new SubscriptionPayment(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
@@ -63,7 +64,7 @@ export class SubscriptionService {
   ): Promise<OperationResult<CreatedSubscription>> {
     const { idempotency, plans } = this.#parts;
     const plan = await plans.find(request.planId);
-    const creation = isGrouped(plan) ? new GroupedSubscriptionCreation(this.#parts) : this.creation;
+    const creation = isGrouped(plan) ? groupedSubscriptionCreation(this.#parts) : this.creation;
     return idempotency.run(creation, request, key);
   }
 
