@@ -4,15 +4,11 @@ import type {
   Admission,
   CheckedOperation,
   CheckedReservingOperation,
-  FoundClaim,
   OperationWrite,
-  Recorded,
-  ReleasedClaim,
 } from '../idempotency/operation.ts';
 import type { MirrorParts } from '../mirrors/mirror.ts';
 import { type Checkout, isReusable, requireExpiry } from '../model/checkout.ts';
 import type { Customer } from '../model/customer.ts';
-import type { Plan } from '../model/plan.ts';
 import type { PlanQuantity } from '../model/subscription-items.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
@@ -28,6 +24,7 @@ import { requireSoldPlans } from '../subscriptions/add-ons.ts';
 import { explainCodeRefusal, findPromotionCode } from '../subscriptions/promotion-code.ts';
 import { type GroupParts, groupHeld, reserveGroup } from '../subscriptions/reserve-group.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
+import { hadTrial } from '../subscriptions/used-trials.ts';
 import type { CheckoutMirror } from './checkout-mirror.ts';
 import { resultIdOf } from './checkout-row.ts';
 import type { CheckoutStore } from './checkout-store.ts';
@@ -66,7 +63,9 @@ interface Existing {
 }
 
 /** What the call to the processor needs. */
-type PreparedCheckout = Pick<NewCheckout, 'processorCustomerId' | 'sold'> | Existing;
+type NewPage = Pick<NewCheckout, 'processorCustomerId' | 'sold'>;
+
+type PreparedCheckout = NewPage | Existing;
 
 type CheckoutEffect = CheckoutWithUrl | Existing;
 
@@ -88,206 +87,172 @@ export interface OpenPages {
   expireIfOpen(checkoutId: string, terms?: string): Promise<void>;
 }
 
+export type CheckoutCreation = CheckedOperation<
+  NewCheckoutRequest,
+  PreparedCheckout,
+  CheckoutEffect,
+  OpenedCheckout
+>;
+
 /** The steps of creating a checkout. */
-export class CheckoutCreation
-  implements CheckedOperation<NewCheckoutRequest, PreparedCheckout, CheckoutEffect, OpenedCheckout>
-{
-  readonly name = 'checkouts.create';
-  protected readonly parts: CheckoutParts;
-  protected readonly pages: OpenPages;
+export function checkoutCreation(parts: CheckoutParts, pages: OpenPages): CheckoutCreation {
+  const { database, store, mirror, customers, processor, grouping, clock } = parts;
+  return {
+    name: 'checkouts.create',
+    parentIdOf: ({ customerId }) => customerId,
+    prepare: async ({ customerId, sold, page }, id, admission) => {
+      if (admission === 'new') requireExpiry(page.expiresAt, clock.now());
+      const customer = await customers.read(customerId);
+      const { processorCustomerId } = customer;
+      if (sold.mode !== 'subscription') return { processorCustomerId, sold };
+      return { processorCustomerId, sold: await soldSubscription(parts, sold, customer, id) };
+    },
+    call: async (request, prepared, write) =>
+      'existing' in prepared ? prepared : createPage(parts, request, prepared, write),
+    /** The group of the plan stays reserved while the checkout is open. */
+    record: async (tx, id, effect) => {
+      if ('existing' in effect)
+        return { result: { checkout: effect.existing, url: effect.url, isExisting: true } };
+      const { checkout, url } = effect;
+      // If a webhook created the row, the row and the response can each be newer.
+      const { unsettled } = await mirror.record(tx, checkout, 'events');
+      const row = await store.read(tx, id);
+      // An event may have ended the row before a resumed request reserved the group again.
+      if (row.status !== 'open') await grouping.groups.endReservation(tx, id);
+      return { result: { checkout: row, url }, needsRefresh: unsettled.length > 0 };
+    },
+    refresh: async ({ checkout, isExisting }) => {
+      const url = await mirror.readUrl(checkout.processorCheckoutSessionId);
+      const row = await store.read(database, checkout.id);
+      return { checkout: row, url, ...(isExisting ? { isExisting } : {}) };
+    },
+    idOf: (effect) => ('existing' in effect ? null : effect.checkout.localId),
+    existingIdOf: (effect) => ('existing' in effect ? effect.existing.id : null),
+    find: async (claim) => {
+      const found = await customers.findCreated(claim, (lookUp) => processor.checkouts.find(lookUp));
+      // The buyer may have completed it. Its results are recorded first, as in every read.
+      if (found !== null) await mirror.recordResults(found.checkout);
+      return found;
+    },
+    /** An open checkout keeps the group, even if its claim has ended. */
+    release: async (tx, { resourceId }) => {
+      const [row] = await store.find(tx, [resourceId]);
+      if (row?.status !== 'open') await grouping.groups.endReservation(tx, resourceId);
+    },
+    replay: async (id, { parentId }) => {
+      const [own] = await store.find(database, [id]);
+      // If an open checkout existed before, it is the parent of the claim.
+      const checkout = own ?? (await store.read(database, parentId ?? id));
+      const opened = checkout.status === 'open' ? await pages.open(checkout) : { checkout, url: null };
+      return own === undefined ? { ...opened, isExisting: true } : opened;
+    },
+  };
+}
 
-  constructor(parts: CheckoutParts, pages: OpenPages) {
-    this.parts = parts;
-    this.pages = pages;
-  }
+async function soldSubscription(
+  parts: CheckoutParts,
+  wanted: WantedSubscription,
+  customer: Customer,
+  id: string,
+): Promise<SoldSubscription> {
+  const { database, plans, grouping } = parts;
+  const { planId, quantity, addOns, trialOnce, promotionCode, trialPeriodDays, ...sold } = wanted;
+  const [main, ...others] = await requireSoldPlans(plans, { planId, quantity, addOns });
+  const isUsed =
+    trialOnce === true &&
+    trialPeriodDays > 0 &&
+    (await hadTrial({ database, ...grouping }, main.plan, customer.id, resultIdOf(id)));
+  return {
+    ...sold,
+    items: [main, ...others].map(({ plan, ...item }) => ({
+      processorPriceId: plan.processorPriceId,
+      quantity: item.quantity,
+    })),
+    trialPeriodDays: isUsed ? 0 : trialPeriodDays,
+    ...(promotionCode === undefined
+      ? {}
+      : { processorPromotionCodeId: await findPromotionCode(parts, customer, promotionCode) }),
+  };
+}
 
-  parentIdOf({ customerId }: NewCheckoutRequest): string {
-    return customerId;
-  }
-
-  async prepare(
-    { customerId, sold, page }: NewCheckoutRequest,
-    id: string,
-    admission: Admission,
-  ): Promise<PreparedCheckout> {
-    const { customers, clock } = this.parts;
-    if (admission === 'new') requireExpiry(page.expiresAt, clock.now());
-    const customer = await customers.read(customerId);
-    const { processorCustomerId } = customer;
-    if (sold.mode !== 'subscription') return { processorCustomerId, sold };
-    return { processorCustomerId, sold: await this.#soldSubscription(sold, customer, id) };
-  }
-
-  async call(
-    request: NewCheckoutRequest,
-    prepared: PreparedCheckout,
-    { id, idempotencyKey, mark }: OperationWrite,
-  ): Promise<CheckoutEffect> {
-    if ('existing' in prepared) return prepared;
-    const { customers, plans, processor } = this.parts;
-    const { customerId, sold, page, metadata } = request;
-    try {
-      return await processor.checkouts.create({
-        ...{ id, idempotencyKey, mark, resultId: resultIdOf(id), terms: termsOf(request) },
-        ...prepared,
-        page: {
-          ...page,
-          successUrl: page.successUrl.replaceAll('{CHECKOUT_ID}', id),
-          cancelUrl: page.cancelUrl.replaceAll('{CHECKOUT_ID}', id),
-        },
-        ...(metadata === undefined ? {} : { metadata }),
-      });
-    } catch (error) {
-      const explained = await customers.explainRefusal(error, customerId);
-      if (sold.mode !== 'subscription') throw explained;
-      const planIds = [sold.planId, ...sold.addOns.map(({ planId }) => planId)];
-      throw explainCodeRefusal(await plans.explainRefusal(explained, planIds), sold.promotionCode);
-    }
-  }
-
-  /** The group of the plan stays reserved while the checkout is open. */
-  async record(tx: Transaction, id: string, effect: CheckoutEffect): Promise<Recorded<OpenedCheckout>> {
-    const { store, mirror } = this.parts;
-    if ('existing' in effect)
-      return { result: { checkout: effect.existing, url: effect.url, isExisting: true } };
-    const { checkout, url } = effect;
-    // If a webhook created the row, the row and the response can each be newer.
-    const { unsettled } = await mirror.record(tx, checkout, 'events');
-    const row = await store.read(tx, id);
-    // An event may have ended the row before a resumed request reserved the group again.
-    if (row.status !== 'open') await this.parts.grouping.groups.endReservation(tx, id);
-    return { result: { checkout: row, url }, needsRefresh: unsettled.length > 0 };
-  }
-
-  async refresh({ checkout, isExisting }: OpenedCheckout): Promise<OpenedCheckout> {
-    const { store, database, mirror } = this.parts;
-    const url = await mirror.readUrl(checkout.processorCheckoutSessionId);
-    const row = await store.read(database, checkout.id);
-    return { checkout: row, url, ...(isExisting ? { isExisting } : {}) };
-  }
-
-  idOf(effect: CheckoutEffect): string | null {
-    return 'existing' in effect ? null : effect.checkout.localId;
-  }
-
-  existingIdOf(effect: CheckoutEffect): string | null {
-    return 'existing' in effect ? effect.existing.id : null;
-  }
-
-  async find(claim: FoundClaim): Promise<CheckoutEffect | null> {
-    const { customers, processor, mirror } = this.parts;
-    const found = await customers.findCreated(claim, (lookUp) => processor.checkouts.find(lookUp));
-    // The buyer may have completed it. Its results are recorded first, as in every read.
-    if (found !== null) await mirror.recordResults(found.checkout);
-    return found;
-  }
-
-  /** An open checkout keeps the group, even if its claim has ended. */
-  async release(tx: Transaction, { resourceId }: ReleasedClaim): Promise<void> {
-    const [row] = await this.parts.store.find(tx, [resourceId]);
-    if (row?.status !== 'open') await this.parts.grouping.groups.endReservation(tx, resourceId);
-  }
-
-  async replay(id: string, { parentId }: FoundClaim): Promise<OpenedCheckout> {
-    const { database, store } = this.parts;
-    const [own] = await store.find(database, [id]);
-    // If an open checkout existed before, it is the parent of the claim.
-    const checkout = own ?? (await store.read(database, parentId ?? id));
-    const opened = checkout.status === 'open' ? await this.pages.open(checkout) : { checkout, url: null };
-    return own === undefined ? { ...opened, isExisting: true } : opened;
-  }
-
-  async #soldSubscription(
-    wanted: WantedSubscription,
-    customer: Customer,
-    id: string,
-  ): Promise<SoldSubscription> {
-    const { plans, subscriptions } = this.parts;
-    const { planId, quantity, addOns, trialOnce, promotionCode, trialPeriodDays, ...sold } = wanted;
-    const [main, ...others] = await requireSoldPlans(plans, { planId, quantity, addOns });
-    const isUsed =
-      trialOnce === true &&
-      trialPeriodDays > 0 &&
-      (await subscriptions.hadTrial(main.plan, customer.id, resultIdOf(id)));
-    return {
-      ...sold,
-      items: [main, ...others].map(({ plan, ...item }) => ({
-        processorPriceId: plan.processorPriceId,
-        quantity: item.quantity,
-      })),
-      trialPeriodDays: isUsed ? 0 : trialPeriodDays,
-      ...(promotionCode === undefined
-        ? {}
-        : { processorPromotionCodeId: await findPromotionCode(this.parts, customer, promotionCode) }),
-    };
+async function createPage(
+  { customers, plans, processor }: CheckoutParts,
+  request: NewCheckoutRequest,
+  prepared: NewPage,
+  { id, idempotencyKey, mark }: OperationWrite,
+): Promise<CheckoutWithUrl> {
+  const { customerId, sold, page, metadata } = request;
+  try {
+    return await processor.checkouts.create({
+      ...{ id, idempotencyKey, mark, resultId: resultIdOf(id), terms: termsOf(request) },
+      ...prepared,
+      page: {
+        ...page,
+        successUrl: page.successUrl.replaceAll('{CHECKOUT_ID}', id),
+        cancelUrl: page.cancelUrl.replaceAll('{CHECKOUT_ID}', id),
+      },
+      ...(metadata === undefined ? {} : { metadata }),
+    });
+  } catch (error) {
+    const explained = await customers.explainRefusal(error, customerId);
+    if (sold.mode !== 'subscription') throw explained;
+    const planIds = [sold.planId, ...sold.addOns.map(({ planId }) => planId)];
+    throw explainCodeRefusal(await plans.explainRefusal(explained, planIds), sold.promotionCode);
   }
 }
 
-/** The steps of creating a checkout for a plan of a group: the group is reserved before the call. */
-export class GroupedCheckoutCreation
-  extends CheckoutCreation
-  implements CheckedReservingOperation<NewCheckoutRequest, PreparedCheckout, CheckoutEffect, OpenedCheckout>
-{
-  readonly #terms: string;
-  readonly #planId: string;
+type GroupedCheckoutCreation = CheckedReservingOperation<
+  NewCheckoutRequest,
+  PreparedCheckout,
+  CheckoutEffect,
+  OpenedCheckout
+>;
 
-  constructor(parts: CheckoutParts, pages: OpenPages, request: NewCheckoutRequest, plan: Plan) {
-    super(parts, pages);
-    this.#terms = termsOf(request);
-    this.#planId = plan.id;
-  }
-
-  async reserve(
-    tx: Transaction,
-    id: string,
-    { customerId, page }: NewCheckoutRequest,
-    admission: Admission,
-  ): Promise<undefined> {
-    // Before another checkout is expired for this one.
-    if (admission === 'new') requireExpiry(page.expiresAt, this.parts.clock.now());
-    // A claim that shared an open checkout held nothing, so a resumed claim is checked unless it has the reservation.
-    await this.#reserve(tx, id, customerId, admission === 'new' ? 'new' : 'given up');
-  }
-
-  override async prepare(
-    request: NewCheckoutRequest,
-    id: string,
-    admission: Admission,
-  ): Promise<PreparedCheckout> {
-    const { database, subscriptions } = this.parts;
-    const { customerId } = request;
-    const prepared = await super.prepare(request, id, admission);
-    const holderId = await database.transaction((tx) => this.#reserve(tx, id, customerId, 'given up'));
-    if (holderId !== null && holderId !== id) return this.#share(holderId);
-    await subscriptions.endIncomplete({ customerId, planId: this.#planId, subscriptionId: resultIdOf(id) });
-    return prepared;
-  }
-
-  finishReservation(claimId: string): Promise<void> {
-    return this.pages.expireIfOpen(claimId, this.#terms);
-  }
-
-  #reserve(tx: Transaction, id: string, customerId: string, admission: Admission): Promise<string | null> {
-    return reserveGroup(tx, this.parts.grouping, {
-      ...{ customerId, planId: this.#planId, subscriptionId: resultIdOf(id), claimId: id, admission },
-      replacesIncomplete: true,
-      shares: async (db, holderId) => (await this.#findReusable(db, holderId)) !== undefined,
-    });
-  }
-
-  async #findReusable(db: Queryable, id: string): Promise<Checkout | undefined> {
-    const { store, clock } = this.parts;
+/** The steps of a request for a checkout to a plan of a group: the group is reserved before the call. */
+export function groupedCheckoutCreation(
+  parts: CheckoutParts,
+  pages: OpenPages,
+  request: NewCheckoutRequest,
+  planId: string,
+): GroupedCheckoutCreation {
+  const { database, store, subscriptions, grouping, clock } = parts;
+  const { customerId, page } = request;
+  const terms = termsOf(request);
+  const creation = checkoutCreation(parts, pages);
+  const findReusable = async (db: Queryable, id: string) => {
     const [row] = await store.find(db, [id]);
-    return row !== undefined && isReusable(row, this.#terms, clock.now()) ? row : undefined;
-  }
-
+    return row !== undefined && isReusable(row, terms, clock.now()) ? row : undefined;
+  };
+  const reserve = (tx: Transaction, id: string, admission: Admission) =>
+    reserveGroup(tx, grouping, {
+      ...{ customerId, planId, subscriptionId: resultIdOf(id), claimId: id, admission },
+      replacesIncomplete: true,
+      shares: async (db, holderId) => (await findReusable(db, holderId)) !== undefined,
+    });
   /** The open checkout that holds the group. If it has ended meanwhile, the request starts again. */
-  async #share(holderId: string): Promise<Existing> {
-    const row = await this.#findReusable(this.parts.database, holderId);
-    const opened = row === undefined ? undefined : await this.pages.open(row);
+  const share = async (holderId: string) => {
+    const row = await findReusable(database, holderId);
+    const opened = row === undefined ? undefined : await pages.open(row);
     if (opened?.url == null || opened.checkout.status !== 'open') throw groupHeld(holderId);
     return { existing: opened.checkout, url: opened.url };
-  }
+  };
+  return {
+    ...creation,
+    reserve: async (tx, id, _, admission) => {
+      // Before another checkout is expired for this one.
+      if (admission === 'new') requireExpiry(page.expiresAt, clock.now());
+      // A claim that shared an open checkout held nothing, so a resumed claim is checked unless it has the reservation.
+      await reserve(tx, id, admission === 'new' ? 'new' : 'given up');
+    },
+    prepare: async (_, id, admission) => {
+      const prepared = await creation.prepare(request, id, admission);
+      const holderId = await database.transaction((tx) => reserve(tx, id, 'given up'));
+      if (holderId !== null && holderId !== id) return share(holderId);
+      await subscriptions.endIncomplete({ customerId, planId, subscriptionId: resultIdOf(id) });
+      return prepared;
+    },
+    finishReservation: (claimId) => pages.expireIfOpen(claimId, terms),
+  };
 }
 
 /** A digest of everything that the buyer is offered. The time at which the page expires is not part of it. */

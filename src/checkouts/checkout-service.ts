@@ -11,9 +11,10 @@ import { refuseReturnUrls } from '../model/return-url.ts';
 import { PacedCalls } from '../platform/paced-calls.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import {
-  CheckoutCreation,
+  type CheckoutCreation,
   type CheckoutParts,
-  GroupedCheckoutCreation,
+  checkoutCreation,
+  groupedCheckoutCreation,
   type NewCheckoutRequest,
   type OpenedCheckout,
   type OpenPages,
@@ -57,7 +58,7 @@ export class CheckoutService implements OpenPages {
 
   constructor(parts: CheckoutServiceParts) {
     this.#parts = parts;
-    this.creation = new CheckoutCreation(parts, this);
+    this.creation = checkoutCreation(parts, this);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
     this.#asking = new PacedCalls((key) => parts.mirror.readUrl(key));
   }
@@ -73,7 +74,7 @@ export class CheckoutService implements OpenPages {
     const request = { customerId: await this.#customerIdOf(buyer), ...wanted };
     const plan = sold.mode === 'subscription' ? await plans.find(sold.planId) : undefined;
     if (plan === undefined || !isGrouped(plan)) return idempotency.run(this.creation, request, key);
-    const creation = new GroupedCheckoutCreation(this.#parts, this, request, plan);
+    const creation = groupedCheckoutCreation(this.#parts, this, request, plan.id);
     return idempotency.run(creation, request, key);
   }
 

@@ -6,7 +6,7 @@ import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyChange, applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Revisions } from '../model/fold.ts';
-import { isGrouped, type Plan } from '../model/plan.ts';
+import { isGrouped } from '../model/plan.ts';
 import { hasEnded, type Subscription } from '../model/subscription.ts';
 import { inLanes } from '../platform/lanes.ts';
 import { PacedCalls } from '../platform/paced-calls.ts';
@@ -32,7 +32,6 @@ import {
   type SubscriptionParts,
   subscriptionCreation,
 } from './subscription-creation.ts';
-import { hadTrial } from './used-trials.ts';
 
 /** Concurrent reads of a customer's subscriptions: enough to finish in seconds, few enough to leave room for requests. */
 const concurrentReadsMax = 5;
@@ -161,11 +160,6 @@ export class SubscriptionService {
     const corrected = await this.read(id);
     if (!hasEnded(corrected.status)) throw notReached(attempt, 'subscription', corrected.status);
     return corrected;
-  }
-
-  /** Whether another subscription of the customer ever had a trial to a plan of the same group, or to this plan. */
-  hadTrial(plan: Plan, customerId: string, subscriptionId: string): Promise<boolean> {
-    return hadTrial(this.#parts, plan, customerId, subscriptionId);
   }
 
   /**
