@@ -11,17 +11,24 @@ import { hasEnded, type Subscription } from '../model/subscription.ts';
 import { inLanes } from '../platform/lanes.ts';
 import { PacedCalls } from '../platform/paced-calls.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
-import { notReached, objectMissing } from '../processor/port/attempt.ts';
+import { notReached } from '../processor/port/attempt.ts';
 import type { SubscriptionToPay } from '../processor/port/invoice-payment.ts';
 import { type PreviewedChange, previewChange } from './changes/preview-change.ts';
 import type { SubscriptionPatch, TermsChange } from './changes/subscription-patch.ts';
-import { type ChangedSubscription, isWaiting, SubscriptionUpdate } from './changes/subscription-update.ts';
+import {
+  type ChangedSubscription,
+  isWaiting,
+  type SubscriptionUpdate,
+  subscriptionUpdate,
+} from './changes/subscription-update.ts';
 import { invoiceToPay } from './paying/invoice-to-pay.ts';
+import { readToPay } from './paying/pay-invoice.ts';
 import {
   type PaidSubscription,
   type PaymentRequest,
   type PayParts,
-  SubscriptionPayment,
+  type SubscriptionPayment,
+  subscriptionPayment,
 } from './paying/subscription-payment.ts';
 import { alreadySubscribed, listLiveOfGroup } from './reserve-group.ts';
 import {
@@ -52,8 +59,8 @@ export class SubscriptionService {
   constructor(parts: SubscriptionServiceParts) {
     this.#parts = parts;
     this.creation = subscriptionCreation(parts);
-    this.updating = new SubscriptionUpdate(parts);
-    this.paying = new SubscriptionPayment(parts);
+    this.updating = subscriptionUpdate(parts);
+    this.paying = subscriptionPayment(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
@@ -126,8 +133,7 @@ export class SubscriptionService {
   async #readToPay(id: string): Promise<SubscriptionToPay> {
     const { database, mirror, processor } = this.#parts;
     const subscription = await this.read(id);
-    const current = await processor.subscriptions.readToPay(subscription.processorSubscriptionId);
-    if (current === null) throw objectMissing('subscription');
+    const current = await readToPay(processor, subscription);
     await applyResponse(database, mirror, current.subscription, subscription);
     return current;
   }

@@ -1,10 +1,10 @@
 import { Failure } from '../../errors.ts';
 import { isInLastPeriod, type SubscriptionFacts, type SubscriptionStatus } from '../../model/subscription.ts';
-import { objectMissing } from '../../processor/port/attempt.ts';
 import type { SubscriptionToPay } from '../../processor/port/invoice-payment.ts';
 import type { Processor } from '../../processor/port/processor.ts';
 import type { ChangeableSubscription } from '../../processor/port/subscription-changes.ts';
 import { invoiceToPay } from '../paying/invoice-to-pay.ts';
+import { readToPay } from '../paying/pay-invoice.ts';
 import type { ChangeTarget } from './change-terms.ts';
 import type { ChangeNow, TermsChange } from './subscription-patch.ts';
 
@@ -57,10 +57,8 @@ async function refuseWhilePaymentDue(
   change: ChangeNow,
   target: ChangeTarget,
 ): Promise<void> {
-  const { status, processorSubscriptionId } = found.subscription;
-  if (!unpaid.includes(status) || !isBilledOrCredited(change, target)) return;
-  const current = await calls.subscriptions.readToPay(processorSubscriptionId);
-  if (current === null) throw objectMissing('subscription');
+  if (!unpaid.includes(found.subscription.status) || !isBilledOrCredited(change, target)) return;
+  const current = await readToPay(calls, found.subscription);
   if (await isPaidUntil(calls, current, target.item.currentPeriodEnd)) return;
   throw new Failure(
     'payment_due',

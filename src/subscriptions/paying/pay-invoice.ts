@@ -3,7 +3,9 @@ import { lostClaimAgeMs, type RecordedFailure } from '../../idempotency/claim.ts
 import type { OperationWrite } from '../../idempotency/operation.ts';
 import type { InvoiceMirror } from '../../invoices/invoice-mirror.ts';
 import type { InvoiceFacts } from '../../model/invoice.ts';
+import type { SubscriptionFacts } from '../../model/subscription.ts';
 import { explainMethodRefusal, requireMethodOf } from '../../processor/explain-method-refusal.ts';
+import { objectMissing } from '../../processor/port/attempt.ts';
 import type { Declined, SubscriptionToPay } from '../../processor/port/invoice-payment.ts';
 import type { Processor } from '../../processor/port/processor.ts';
 
@@ -41,6 +43,16 @@ export async function payInvoice(
   if (result.outcome === 'declined') return result;
   await recordPaid(invoices, result.invoice);
   return null;
+}
+
+/** What is left to pay of a subscription, as the processor shows it. */
+export async function readToPay(
+  { subscriptions }: Pick<Processor, 'subscriptions'>,
+  { processorSubscriptionId }: Pick<SubscriptionFacts, 'processorSubscriptionId'>,
+): Promise<SubscriptionToPay> {
+  const current = await subscriptions.readToPay(processorSubscriptionId);
+  if (current === null) throw objectMissing('subscription');
+  return current;
 }
 
 /** More than a subscription pays in a day. */

@@ -5,20 +5,25 @@ import {
   type FoundClaim,
   type OperationWrite,
   parentOf,
-  type Recorded,
-  type WriteTurn,
 } from '../../idempotency/operation.ts';
 import type { InvoiceMirror } from '../../invoices/invoice-mirror.ts';
 import { applyInTransaction, applyResponse } from '../../mirrors/refresh.ts';
 import type { Subscription, SubscriptionFacts } from '../../model/subscription.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { Transaction } from '../../platform/postgres.ts';
-import { notReached, objectMissing } from '../../processor/port/attempt.ts';
+import { notReached } from '../../processor/port/attempt.ts';
 import type { Declined, SubscriptionToPay } from '../../processor/port/invoice-payment.ts';
+import type { Processor } from '../../processor/port/processor.ts';
 import { requireChargeable } from '../require-chargeable.ts';
 import type { SubscriptionParts } from '../subscription-creation.ts';
 import { invoiceToPay, olderUnpaid, unpaidInvoice } from './invoice-to-pay.ts';
-import { declineFailure, findLostPayment, type Payer, payInvoice, requireOwnMethod } from './pay-invoice.ts';
+import {
+  declineFailure,
+  findLostPayment,
+  type Payer,
+  payInvoice,
+  readToPay,
+  requireOwnMethod,
+} from './pay-invoice.ts';
 
 export interface PaymentRequest {
   readonly subscriptionId: string;
@@ -59,172 +64,153 @@ const resumption = 'resumption';
 /** The latest invoice, the resumption, and the invoice of the resumption. */
 const stepsMax = 3;
 
+export type SubscriptionPayment = CheckedOperation<
+  PaymentRequest,
+  PreparedSubscriptionPayment,
+  PaymentEffect,
+  PaidSubscription
+>;
+
 /**
  * The steps of paying a subscription. The request records each invoice before it pays it, and the processor key
  * contains the invoice. So a resumed request pays the same invoice, and no attempt happens twice.
  */
-export class SubscriptionPayment
-  implements CheckedOperation<PaymentRequest, PreparedSubscriptionPayment, PaymentEffect, PaidSubscription>
-{
-  readonly name = 'subscriptions.pay';
-  readonly isChange = true;
-  readonly #parts: PayParts;
-
-  constructor(parts: PayParts) {
-    this.#parts = parts;
-  }
-
-  parentIdOf({ subscriptionId }: PaymentRequest): string {
-    return subscriptionId;
-  }
-
-  inTurn<T>(claim: FoundClaim, work: (turn: WriteTurn) => Promise<T>): Promise<T> {
-    return this.#parts.turns.runClaim(claim, work);
-  }
-
-  async prepare({
-    subscriptionId,
-    paymentMethodId,
-    invoiceId,
-  }: PaymentRequest): Promise<PreparedSubscriptionPayment> {
-    const { database, store, customers, invoices } = this.#parts;
-    const subscription = await store.read(database, subscriptionId);
-    const customer = await customers.findAny(subscription.customerId);
-    if (customer === undefined) throw new Error(`the customer of ${subscriptionId} has no row`);
-    const invoice = invoiceId === undefined ? null : await invoices.find(invoiceId);
-    if (invoice !== null && invoice?.processorSubscriptionId !== subscription.processorSubscriptionId)
-      throw new Failure('not_found', 'No invoice of this subscription has this id. Check invoiceId.');
-    return {
-      subscription,
-      paymentMethodId,
-      processorCustomerId: customer.processorCustomerId,
-      processorInvoiceId: invoice?.processorInvoiceId ?? null,
-    };
-  }
-
-  async call(
-    request: PaymentRequest,
-    prepared: PreparedSubscriptionPayment,
-    write: OperationWrite,
-  ): Promise<PaymentEffect> {
-    const { subscription, processorInvoiceId: named } = prepared;
-    let current = await this.#read(subscription);
-    const earlier = await findLostPayment(this.#parts.processor, request, current, write);
-    if (earlier === 'paid') return this.#effectOf(subscription, current);
-    if (earlier !== null) return { subscription, result: earlier, olderUnpaidInvoiceIds: [] };
-    let target = write.target ?? firstTarget(current, named);
-    for (let steps = 0; target !== null && steps < stepsMax; steps += 1) {
-      if (target !== write.target) await write.choose(target);
-      const declined =
-        target === resumption
-          ? await this.#resume(prepared, current, write)
-          : await payInvoice(this.#parts, invoiceOf(current, target), prepared, write);
-      if (declined !== null) return { subscription, result: declined, olderUnpaidInvoiceIds: [] };
-      current = await this.#read(subscription);
-      target = named === null ? nextTarget(current, target) : null;
-      if (target === null) return this.#effectOf(subscription, current);
-    }
-    if (target !== null) return this.#effectOf(subscription, current);
-    await requireOwnMethod(this.#parts.processor, prepared);
-    await applyResponse(this.#parts.database, this.#parts.mirror, current.subscription, subscription);
-    throw nothingToPay(current, named);
-  }
-
-  async record(
-    tx: Transaction,
-    _id: string,
-    { subscription, result, olderUnpaidInvoiceIds }: PaymentEffect,
-  ): Promise<Recorded<PaidSubscription>> {
-    if ('outcome' in result)
-      return { result: { subscription, olderUnpaidInvoiceIds }, failure: declineFailure(result) };
-    const { store, mirror } = this.#parts;
-    const applied = await applyInTransaction(tx, mirror, result, subscription);
-    return {
-      result: { subscription: await store.read(tx, subscription.id), olderUnpaidInvoiceIds },
-      ...applied,
-    };
-  }
-
-  async refresh({ subscription: { id } }: PaidSubscription): Promise<PaidSubscription> {
-    const { store, mirror, database } = this.#parts;
+export function subscriptionPayment(parts: PayParts): SubscriptionPayment {
+  const { database, store, mirror, customers, processor, turns, invoices } = parts;
+  const refresh = async ({ subscription: { id } }: Pick<PaidSubscription, 'subscription'>) => {
     const before = await store.read(database, id);
-    const current = await this.#read(before);
+    const current = await readToPay(processor, before);
     await applyResponse(database, mirror, current.subscription, before);
     return {
       subscription: await store.read(database, id),
-      olderUnpaidInvoiceIds: await this.#recordOlder(current),
+      olderUnpaidInvoiceIds: await recordOlder(invoices, current),
     };
-  }
+  };
+  return {
+    name: 'subscriptions.pay',
+    isChange: true,
+    parentIdOf: ({ subscriptionId }) => subscriptionId,
+    inTurn: (claim, work) => turns.runClaim(claim, work),
+    prepare: async ({ subscriptionId, paymentMethodId, invoiceId }) => {
+      const subscription = await store.read(database, subscriptionId);
+      const customer = await customers.findAny(subscription.customerId);
+      if (customer === undefined) throw new Error(`the customer of ${subscriptionId} has no row`);
+      const invoice = invoiceId === undefined ? null : await invoices.find(invoiceId);
+      if (invoice !== null && invoice?.processorSubscriptionId !== subscription.processorSubscriptionId)
+        throw new Failure('not_found', 'No invoice of this subscription has this id. Check invoiceId.');
+      return {
+        subscription,
+        paymentMethodId,
+        processorCustomerId: customer.processorCustomerId,
+        processorInvoiceId: invoice?.processorInvoiceId ?? null,
+      };
+    },
+    call: (request, prepared, write) => pay(parts, request, prepared, write),
+    record: async (tx, _id, { subscription, result, olderUnpaidInvoiceIds }) => {
+      if ('outcome' in result)
+        return { result: { subscription, olderUnpaidInvoiceIds }, failure: declineFailure(result) };
+      const applied = await applyInTransaction(tx, mirror, result, subscription);
+      return {
+        result: { subscription: await store.read(tx, subscription.id), olderUnpaidInvoiceIds },
+        ...applied,
+      };
+    },
+    refresh,
+    find: (claim) => findPayment(parts, claim),
+    /** The first request may have died before it refreshed a row that had changed meanwhile. */
+    replay: async (_id, claim) => refresh({ subscription: await store.read(database, parentOf(claim)) }),
+  };
+}
 
-  /**
-   * A paid invoice needs no further attempt, even if another request paid it. While the processor remembers the
-   * processor key, only a repeated call shows whether the attempt was declined or never happened. After that, a failed
-   * last attempt counts as the attempt of this request.
-   */
-  async find(claim: FoundClaim): Promise<PaymentEffect | null> {
-    const { database, store, processor, clock } = this.#parts;
-    const { target, attemptedAt } = claim;
-    if (target === null) return null;
-    const subscription = await store.read(database, parentOf(claim));
-    const current = await this.#read(subscription);
-    const paid = () => (current.isPaused ? null : this.#effectOf(subscription, current));
-    if (target === resumption) return paid();
-    const invoice = await processor.invoices.read(target);
-    if (invoice?.status === 'paid') return paid();
-    if (clock.now().getTime() - attemptedAt.getTime() < processorKeyLifeMs) return null;
-    const lastAttempt = await processor.invoices.findLastAttempt(target);
-    if (lastAttempt === 'processing') return paid();
-    return lastAttempt && { subscription, result: lastAttempt, olderUnpaidInvoiceIds: [] };
+async function pay(
+  parts: PayParts,
+  request: PaymentRequest,
+  prepared: PreparedSubscriptionPayment,
+  write: OperationWrite,
+): Promise<PaymentEffect> {
+  const { database, mirror, processor } = parts;
+  const { subscription, processorInvoiceId: named } = prepared;
+  let current = await readToPay(processor, subscription);
+  const earlier = await findLostPayment(processor, request, current, write);
+  if (earlier === 'paid') return effectOf(parts, subscription, current);
+  if (earlier !== null) return { subscription, result: earlier, olderUnpaidInvoiceIds: [] };
+  let target = write.target ?? firstTarget(current, named);
+  for (let steps = 0; target !== null && steps < stepsMax; steps += 1) {
+    if (target !== write.target) await write.choose(target);
+    const declined =
+      target === resumption
+        ? await resume(processor, prepared, current, write)
+        : await payInvoice(parts, invoiceOf(current, target), prepared, write);
+    if (declined !== null) return { subscription, result: declined, olderUnpaidInvoiceIds: [] };
+    current = await readToPay(processor, subscription);
+    target = named === null ? nextTarget(current, target) : null;
+    if (target === null) return effectOf(parts, subscription, current);
   }
+  if (target !== null) return effectOf(parts, subscription, current);
+  await requireOwnMethod(processor, prepared);
+  await applyResponse(database, mirror, current.subscription, subscription);
+  throw nothingToPay(current, named);
+}
 
-  /** The first request may have died before it refreshed a row that had changed meanwhile. */
-  async replay(_id: string, claim: FoundClaim): Promise<PaidSubscription> {
-    const { store, database } = this.#parts;
-    const subscription = await store.read(database, parentOf(claim));
-    return this.refresh({ subscription, olderUnpaidInvoiceIds: [] });
-  }
+/**
+ * A paid invoice needs no further attempt, even if another request paid it. While the processor remembers the
+ * processor key, only a repeated call shows whether the attempt was declined or never happened. After that, a failed
+ * last attempt counts as the attempt of this request.
+ */
+async function findPayment(parts: PayParts, claim: FoundClaim): Promise<PaymentEffect | null> {
+  const { database, store, processor, clock } = parts;
+  const { target, attemptedAt } = claim;
+  if (target === null) return null;
+  const subscription = await store.read(database, parentOf(claim));
+  const current = await readToPay(processor, subscription);
+  const paid = () => (current.isPaused ? null : effectOf(parts, subscription, current));
+  if (target === resumption) return paid();
+  const invoice = await processor.invoices.read(target);
+  if (invoice?.status === 'paid') return paid();
+  if (clock.now().getTime() - attemptedAt.getTime() < processorKeyLifeMs) return null;
+  const lastAttempt = await processor.invoices.findLastAttempt(target);
+  if (lastAttempt === 'processing') return paid();
+  return lastAttempt && { subscription, result: lastAttempt, olderUnpaidInvoiceIds: [] };
+}
 
-  /** Checks first that a charge is possible, because the resumption creates an invoice. */
-  async #resume(
-    prepared: PreparedSubscriptionPayment,
-    current: SubscriptionToPay,
-    { idempotencyKey }: OperationWrite,
-  ): Promise<null> {
-    const { processor } = this.#parts;
-    if (!current.isPaused || openLatest(current) !== null) return null;
-    const { subscription, processorCustomerId, paymentMethodId } = prepared;
-    const { processorSubscriptionId } = subscription;
-    await requireOwnMethod(processor, prepared);
-    const period = isPeriodPaid(current) ? 'unchanged' : 'now';
-    if (paymentMethodId === undefined && period === 'now')
-      await requireChargeable(processor, current, processorCustomerId);
-    const attempt = await processor.subscriptions.resume({
-      processorSubscriptionId,
-      period,
-      idempotencyKey: `${idempotencyKey}-${resumption}`,
-    });
-    // The processor may refuse because another request or a retry has already resumed the subscription.
-    if (attempt.outcome !== 'done' && (await this.#read(subscription)).isPaused)
-      throw notReached(attempt, 'subscription', 'paused');
-    return null;
-  }
+/** Checks first that a charge is possible, because the resumption creates an invoice. */
+async function resume(
+  processor: Processor,
+  prepared: PreparedSubscriptionPayment,
+  current: SubscriptionToPay,
+  { idempotencyKey }: OperationWrite,
+): Promise<null> {
+  if (!current.isPaused || openLatest(current) !== null) return null;
+  const { subscription, processorCustomerId, paymentMethodId } = prepared;
+  const { processorSubscriptionId } = subscription;
+  await requireOwnMethod(processor, prepared);
+  const period = isPeriodPaid(current) ? 'unchanged' : 'now';
+  if (paymentMethodId === undefined && period === 'now')
+    await requireChargeable(processor, current, processorCustomerId);
+  const attempt = await processor.subscriptions.resume({
+    processorSubscriptionId,
+    period,
+    idempotencyKey: `${idempotencyKey}-${resumption}`,
+  });
+  // The processor may refuse because another request or a retry has already resumed the subscription.
+  if (attempt.outcome !== 'done' && (await readToPay(processor, subscription)).isPaused)
+    throw notReached(attempt, 'subscription', 'paused');
+  return null;
+}
 
-  async #effectOf(subscription: Subscription, current: SubscriptionToPay): Promise<PaymentEffect> {
-    const olderUnpaidInvoiceIds = await this.#recordOlder(current);
-    return { subscription, result: current.subscription, olderUnpaidInvoiceIds };
-  }
+async function effectOf(
+  { invoices }: PayParts,
+  subscription: Subscription,
+  current: SubscriptionToPay,
+): Promise<PaymentEffect> {
+  const olderUnpaidInvoiceIds = await recordOlder(invoices, current);
+  return { subscription, result: current.subscription, olderUnpaidInvoiceIds };
+}
 
-  /** Creates missing rows, so that the caller can name invoices whose webhooks have not arrived. */
-  async #recordOlder(current: SubscriptionToPay): Promise<readonly string[]> {
-    const facts = olderUnpaid(current).flatMap((invoice) => invoice.facts ?? []);
-    return (await this.#parts.invoices.record(facts)).map(({ id }) => id);
-  }
-
-  async #read({ processorSubscriptionId }: Subscription): Promise<SubscriptionToPay> {
-    const current = await this.#parts.processor.subscriptions.readToPay(processorSubscriptionId);
-    if (current === null) throw objectMissing('subscription');
-    return current;
-  }
+/** Creates missing rows, so that the caller can name invoices whose webhooks have not arrived. */
+async function recordOlder(invoices: InvoiceMirror, current: SubscriptionToPay): Promise<readonly string[]> {
+  const facts = olderUnpaid(current).flatMap((invoice) => invoice.facts ?? []);
+  return (await invoices.record(facts)).map(({ id }) => id);
 }
 
 function firstTarget(current: SubscriptionToPay, named: string | null): string | null {
