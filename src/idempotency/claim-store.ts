@@ -68,49 +68,28 @@ export class ClaimStore {
   }
 
   /** Reads without a lock, so that it never waits and never blocks other requests. */
-  async find(
+  find(
     db: Queryable,
     operation: ClaimOperation,
     { keyName, key }: IdempotencyKey,
   ): Promise<StoredClaim | undefined> {
-    const rows = await this.#read(
-      db,
-      `select ${columns} from till.idempotency_claims where operation = $1 and key_name = $2 and key = $3`,
-      [operation, keyName, key],
-      'find_claim',
-    );
-    return rows[0];
+    return this.#readOne(db, ofKey, [operation, keyName, key], 'find_claim');
   }
 
-  async findByResource(db: Queryable, resourceId: string): Promise<StoredClaim | undefined> {
-    const rows = await this.#read(
-      db,
-      `select ${columns} from till.idempotency_claims where resource_id = $1`,
-      [resourceId],
-    );
-    return rows[0];
+  findByResource(db: Queryable, resourceId: string): Promise<StoredClaim | undefined> {
+    return this.#readOne(db, ofResource, [resourceId]);
   }
 
-  async lock(tx: Queryable, resourceId: string): Promise<StoredClaim | undefined> {
-    const rows = await this.#read(
-      tx,
-      `select ${columns} from till.idempotency_claims where resource_id = $1 for update`,
-      [resourceId],
-    );
-    return rows[0];
+  lock(tx: Queryable, resourceId: string): Promise<StoredClaim | undefined> {
+    return this.#readOne(tx, `${ofResource} for update`, [resourceId]);
   }
 
-  async lockKey(
+  lockKey(
     tx: Queryable,
     operation: ClaimOperation,
     { keyName, key }: IdempotencyKey,
   ): Promise<StoredClaim | undefined> {
-    const rows = await this.#read(
-      tx,
-      `select ${columns} from till.idempotency_claims where operation = $1 and key_name = $2 and key = $3 for update`,
-      [operation, keyName, key],
-    );
-    return rows[0];
+    return this.#readOne(tx, `${ofKey} for update`, [operation, keyName, key]);
   }
 
   async takeOver(tx: Queryable, claim: StoredClaim, owner: number): Promise<StoredClaim> {
@@ -126,15 +105,14 @@ export class ClaimStore {
    * Starts another attempt with a new processor key, after it is certain that the old one created nothing. Undefined if
    * another request has resumed the claim meanwhile: two attempts could create two objects.
    */
-  async nextAttempt(db: Queryable, claim: Claim): Promise<StoredClaim | undefined> {
-    const rows = await this.#read(
+  nextAttempt(db: Queryable, claim: Claim): Promise<StoredClaim | undefined> {
+    return this.#readOne(
       db,
       `update till.idempotency_claims set attempt = attempt + 1, attempted_at = now(),
          leased_until = now() + make_interval(secs => $4)
        where ${isStillHeld} returning ${columns}`,
       [...holderOf(claim), this.#leaseMs / 1_000],
     );
-    return rows[0];
   }
 
   async complete(db: Queryable, claims: readonly Claim[]): Promise<void> {
@@ -272,12 +250,26 @@ export class ClaimStore {
     const rows = await db.query<Omit<StoredClaim, 'mark'>>(text, values, name);
     return rows.map((row) => this.marked(row));
   }
+
+  async #readOne(
+    db: Queryable,
+    text: string,
+    values: readonly unknown[],
+    name?: string,
+  ): Promise<StoredClaim | undefined> {
+    const [claim] = await this.#read(db, text, values, name);
+    return claim;
+  }
 }
 
 const columns = `operation, key, key_name as "keyName", request_hash as "requestHash", resource_id as "resourceId", parent_id as "parentId",
   attempt, attempted_at as "attemptedAt", owner, completed_at as "completedAt", failure, target,
   leased_until as "leasedUntil", leased_until > now() as "isLeased", (extract(epoch from now() - leased_until) * 1000)::float8 as "idleMs",
   (extract(epoch from now() - attempted_at) * 1000)::float8 as "attemptAgeMs"`;
+
+const ofKey = `select ${columns} from till.idempotency_claims
+  where operation = $1 and key_name = $2 and key = $3`;
+const ofResource = `select ${columns} from till.idempotency_claims where resource_id = $1`;
 
 /**
  * The claim is open, and no other request has resumed it. The resource id identifies it, because a newer claim may have

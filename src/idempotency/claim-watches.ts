@@ -20,23 +20,18 @@ interface WaitingRequest {
  */
 type WaitOutcome = { readonly state: 'completed'; readonly claim: StoredClaim } | { readonly state: 'free' };
 
-interface WatchParts {
-  /** Whether a process is working on an open claim. */
-  readonly isInProgress: (claim: StoredClaim) => Promise<boolean>;
-}
-
 /**
  * Lets requests wait for an idempotency key that another request holds. One check of the claim serves all requests of
  * this process that wait for it, and checks run one at a time, so their cost does not grow with the number of waiting
  * requests.
  */
 export class ClaimWatches {
-  readonly #parts: WatchParts;
+  readonly #isInProgress: WatchParts['isInProgress'];
   /** One watch per claim that a request waits for. */
   readonly #watches = new Map<string, Watch>();
 
-  constructor(parts: WatchParts) {
-    this.#parts = parts;
+  constructor(isInProgress: WatchParts['isInProgress']) {
+    this.#isInProgress = isInProgress;
   }
 
   /** Undefined if nothing changed in time. */
@@ -63,10 +58,9 @@ export class ClaimWatches {
   #watchOf({ id, read }: WaitingRequest): Watch {
     const existing = this.#watches.get(id);
     if (existing !== undefined) return existing;
-    const { isInProgress } = this.#parts;
     const watch = new Watch({
       read,
-      isInProgress,
+      isInProgress: this.#isInProgress,
       onEmpty: () => {
         // Another watch may have replaced this one.
         if (this.#watches.get(id) === watch) this.#watches.delete(id);
@@ -83,20 +77,21 @@ interface ClaimWaiter {
   readonly reject: (error: unknown) => void;
 }
 
-interface KeyWatchParts {
+interface WatchParts {
   readonly read: () => Promise<StoredClaim | undefined>;
+  /** Whether a process is working on an open claim. */
   readonly isInProgress: (claim: StoredClaim) => Promise<boolean>;
   readonly onEmpty: () => void;
 }
 
 /** The requests that wait for one idempotency key. */
 class Watch {
-  readonly #parts: KeyWatchParts;
+  readonly #parts: WatchParts;
   /** In order of arrival. */
   readonly #waiters = new Set<ClaimWaiter>();
   readonly #checks: RepeatedCheck;
 
-  constructor(parts: KeyWatchParts) {
+  constructor(parts: WatchParts) {
     this.#parts = parts;
     this.#checks = new RepeatedCheck({
       check: () => this.#check(),

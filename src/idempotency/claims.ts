@@ -89,9 +89,7 @@ export class Claims {
         return newClaims.map(({ resourceId }) => byResource.get(resourceId));
       },
     });
-    this.#watches = new ClaimWatches({
-      isInProgress: (claim) => this.#isInProgress(database, claim),
-    });
+    this.#watches = new ClaimWatches((claim) => this.#isInProgress(database, claim));
   }
 
   /** Waits until the idempotency key is free or its request is completed. Fails if neither happens in time. */
@@ -126,14 +124,7 @@ export class Claims {
       if (holder === undefined || holder.completedAt !== null) return { state: 'ended' };
       const reserve = reserveFor(holder);
       if (isAbandoned && reserve === undefined) return { state: 'abandoned', claim: holder };
-      const outcome = await this.#watches.wait(
-        {
-          id: watchOfClaim(holder),
-          read: () => claims.findByResource(database, holder.resourceId),
-          requestHash: holder.requestHash,
-        },
-        giveUpAtMs - performance.now(),
-      );
+      const outcome = await this.#waitFor(holder, giveUpAtMs);
       if (outcome === undefined) return { state: 'unresolved' };
       if (outcome.state === 'completed') return { state: 'ended' };
       await confirmCaller();
@@ -146,21 +137,21 @@ export class Claims {
   async waitForRunning(operations: readonly ClaimOperation[]): Promise<void> {
     const { claims, database } = this.#parts;
     const giveUpAtMs = performance.now() + this.waitMs;
-    for (const { resourceId, requestHash } of await claims.listOpen(database, operations)) {
-      const watched = {
-        id: resourceId,
-        read: () => claims.findByResource(database, resourceId),
-        requestHash,
-      };
-      const outcome = await this.#watches.wait(watched, giveUpAtMs - performance.now());
-      if (outcome === undefined) throw reservationInFlight();
-    }
+    for (const claim of await claims.listOpen(database, operations))
+      if ((await this.#waitFor(claim, giveUpAtMs)) === undefined) throw reservationInFlight();
   }
 
   /** This process no longer works on the claim. */
   end(claim: Claim): void {
     this.#running.delete(claim.resourceId);
-    for (const id of [watchOfClaim(claim), watchOfKey(claim)]) this.#watches.check(id);
+    for (const id of [claim.resourceId, watchOfKey(claim)]) this.#watches.check(id);
+  }
+
+  /** Waits until no process works on the claim. Undefined if that takes too long. */
+  #waitFor({ resourceId, requestHash }: Claim, giveUpAtMs: number) {
+    const { claims, database } = this.#parts;
+    const read = () => claims.findByResource(database, resourceId);
+    return this.#watches.wait({ id: resourceId, read, requestHash }, giveUpAtMs - performance.now());
   }
 
   /**
@@ -295,10 +286,6 @@ export class Claims {
 /** Requests of one application with the same idempotency key wait together. */
 function watchOfKey({ operation, keyName, key }: Pick<Claim, 'operation' | 'keyName' | 'key'>): string {
   return `${operation} ${keyName} ${key}`;
-}
-
-function watchOfClaim({ resourceId }: Claim): string {
-  return resourceId;
 }
 
 /** The sweeper releases the reservation of a claim once no call of the claim can be in flight. */
