@@ -189,10 +189,8 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
   /** Recovers the customer and the plans of a checkout without a row. False if the checkout does not belong to Till. */
   async #recoverOwners(facts: CheckoutFacts): Promise<boolean> {
     const { lostCustomers, plans } = this.#parts;
-    const { localId, processorCustomerId, items } = facts;
-    if (!isOurId(localId) || processorCustomerId === null) return false;
-    if (!(await lostCustomers.recover(processorCustomerId, facts))) return false;
-    for (const { processorPriceId } of items) await plans.recover(processorPriceId);
+    if (!isOurId(facts.localId) || !(await lostCustomers.recover(facts))) return false;
+    for (const { processorPriceId } of facts.items) await plans.recover(processorPriceId);
     return true;
   }
 }

@@ -24,11 +24,13 @@ export class LostCustomers {
   }
 
   /**
-   * Ensures that the customer of a payment, subscription or invoice with a Till id has a row. Returns false if the
-   * customer does not belong to Till. No transaction is open during the calls to the processor.
+   * Ensures that the customer of a payment, subscription or invoice with a Till id has a row. Returns false if there is
+   * no customer, or one that does not belong to Till. No transaction is open during the calls to the processor.
    */
-  async recover(processorCustomerId: string, dependent: Dependent): Promise<boolean> {
+  async recover(dependent: Dependent & { readonly processorCustomerId: string | null }): Promise<boolean> {
     const { processor } = this.#parts;
+    const { processorCustomerId } = dependent;
+    if (processorCustomerId === null) return false;
     if ((await this.#find(processorCustomerId)) !== undefined) return true;
     const facts = await processor.customers.read(processorCustomerId);
     if (facts === null) return false;

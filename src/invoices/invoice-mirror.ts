@@ -39,9 +39,42 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
     return processorInvoiceId;
   }
 
-  /** An invoice of a Till subscription is lost if its customer has no row. */
-  async apply(tx: Transaction, facts: readonly InvoiceFacts[], source: Source): Promise<Applied> {
-    return this.#apply(tx, facts, source, { canBeLost: true });
+  /** An invoice of a Till subscription is lost if its customer has no row, unless a refresh has looked for it. */
+  async apply(
+    tx: Transaction,
+    facts: readonly InvoiceFacts[],
+    source: Source,
+    { canBeLost = true } = {},
+  ): Promise<Applied> {
+    const { store, customers, clock } = this.#parts;
+    const { keyOf } = this;
+    const customerKeys = facts.map(({ processorCustomerId }) => processorCustomerId);
+    const [owners, rows] = await Promise.all([
+      customers.find(tx, customerKeys),
+      lockRows<Invoice, InvoiceFacts>(tx, store, facts, keyOf),
+    ]);
+    const customerIdOf = ({ processorCustomerId }: InvoiceFacts) =>
+      owners.get(processorCustomerId)?.id ?? null;
+    const isLost = (one: InvoiceFacts) => canBeLost && isOurs(one) && customerIdOf(one) === null;
+    const lost = new Set(facts.filter(isLost).map(keyOf));
+    const now = clock.now();
+    const created = rows.unknown
+      .filter((first) => !lost.has(keyOf(first)))
+      .map((first) => toInvoice(first, customerIdOf(first), now));
+    await store.insert(tx, created);
+    const inserted = created.length === 0 ? undefined : { created, lost: [] };
+    const take: Take<Invoice, InvoiceFacts> = (invoice, next, origin, at) =>
+      takeInvoiceFacts(invoice, next, customerIdOf(next), origin, at);
+    const { applied } = await applyToRows(tx, store, {
+      rows,
+      inserted,
+      source,
+      keyOf,
+      take,
+      view: invoiceView,
+      now,
+    });
+    return withRecovery(applied, { lost: [...lost] });
   }
 
   async refresh(key: string): Promise<Applied> {
@@ -49,12 +82,8 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
     const [row] = await store.findByKeys(database, [key]);
     const facts = await processor.invoices.read(key);
     if (facts === null) return row === undefined ? ignoredAll(key) : nothingApplied;
-    const { processorCustomerId } = facts;
-    if (processorCustomerId !== null && isOurs(facts))
-      await lostCustomers.recover(processorCustomerId, facts);
-    return database.transaction((tx) =>
-      this.#apply(tx, [facts], revisionsOf(key, row), { canBeLost: false }),
-    );
+    if (isOurs(facts)) await lostCustomers.recover(facts);
+    return database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row), { canBeLost: false }));
   }
 
   /** The row, which is created first if it is missing. Undefined if the processor does not know the invoice. */
@@ -91,43 +120,6 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
   /** Sets the customer of invoices that were stored before their customer was recovered. */
   async attach(tx: Transaction, customers: readonly Customer[]): Promise<void> {
     await this.#parts.store.attach(tx, customers, this.#parts.clock.now());
-  }
-
-  async #apply(
-    tx: Transaction,
-    facts: readonly InvoiceFacts[],
-    source: Source,
-    { canBeLost }: { readonly canBeLost: boolean },
-  ): Promise<Applied> {
-    const { store, customers, clock } = this.#parts;
-    const { keyOf } = this;
-    const customerKeys = facts.map(({ processorCustomerId }) => processorCustomerId);
-    const [owners, rows] = await Promise.all([
-      customers.find(tx, customerKeys),
-      lockRows<Invoice, InvoiceFacts>(tx, store, facts, keyOf),
-    ]);
-    const customerIdOf = ({ processorCustomerId }: InvoiceFacts) =>
-      owners.get(processorCustomerId)?.id ?? null;
-    const isLost = (one: InvoiceFacts) => canBeLost && isOurs(one) && customerIdOf(one) === null;
-    const lost = new Set(facts.filter(isLost).map(keyOf));
-    const now = clock.now();
-    const created = rows.unknown
-      .filter((first) => !lost.has(keyOf(first)))
-      .map((first) => toInvoice(first, customerIdOf(first), now));
-    await store.insert(tx, created);
-    const inserted = created.length === 0 ? undefined : { created, lost: [] };
-    const take: Take<Invoice, InvoiceFacts> = (invoice, next, origin, at) =>
-      takeInvoiceFacts(invoice, next, customerIdOf(next), origin, at);
-    const { applied } = await applyToRows(tx, store, {
-      rows,
-      inserted,
-      source,
-      keyOf,
-      take,
-      view: invoiceView,
-      now,
-    });
-    return withRecovery(applied, { lost: [...lost] });
   }
 }
 

@@ -60,14 +60,10 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     return processorPaymentIntentId;
   }
 
-  apply(tx: Transaction, facts: readonly PaymentFacts[], source: Source): Promise<Applied> {
-    return this.#apply(tx, facts, source);
-  }
-
   /** Records payments of subscriptions that have no row yet. */
   recordCharges(tx: Transaction, charges: readonly ChargedPayment[]): Promise<Applied> {
     const byKey = new Map(charges.map(({ facts, charge }) => [this.keyOf(facts), charge]));
-    return this.#apply(
+    return this.apply(
       tx,
       charges.map(({ facts }) => facts),
       noRevisions,
@@ -76,7 +72,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
   }
 
   /** Creates the row of a payment without a Till id only if `chargeOf` returns its invoice. */
-  async #apply(
+  async apply(
     tx: Transaction,
     facts: readonly PaymentFacts[],
     source: Source,
@@ -211,11 +207,9 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
   /** Recovers a Till payment whose row was lost. Recovers its customer first, if that was lost too. */
   async #recover(facts: PaymentFacts, isDisputed = false): Promise<Applied> {
     const { database, lostCustomers } = this.#parts;
-    const { localId, processorCustomerId } = facts;
     const key = this.keyOf(facts);
-    if (!isOurId(localId)) return this.#recoverCharge(facts, isDisputed);
-    const isOurs = processorCustomerId !== null && (await lostCustomers.recover(processorCustomerId, facts));
-    if (!isOurs) return ignoredAll(key);
+    if (!isOurId(facts.localId)) return this.#recoverCharge(facts, isDisputed);
+    if (!(await lostCustomers.recover(facts))) return ignoredAll(key);
     const whole = await this.#withDisputes(facts, isDisputed);
     const applied = await database.transaction((tx) => this.apply(tx, [whole], noRevisions));
     return { ...applied, late: [key] };
@@ -240,7 +234,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     if (charge === undefined) return ignoredAll(key);
     const whole = await this.#withDisputes(facts, isDisputed);
     const applied = await this.#parts.database.transaction((tx) =>
-      this.#apply(tx, [whole], noRevisions, () => charge),
+      this.apply(tx, [whole], noRevisions, () => charge),
     );
     // Events about its refunds may have found no row.
     return facts.charge?.hasRefunds ? { ...applied, late: [key] } : applied;

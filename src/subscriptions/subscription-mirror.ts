@@ -93,13 +93,13 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   }
 
   async refresh(key: string): Promise<Applied> {
-    const { database, store, processor } = this.#parts;
+    const { database, store, processor, lostCustomers } = this.#parts;
     const [row] = await store.findByKeys(database, [key]);
     const facts = (await processor.subscriptions.read(key))?.subscription;
     if (facts === undefined) return row === undefined ? ignoredAll(key) : unknownToProcessor;
     // A subscription without a Till id belongs to Till if its customer and its plan do.
     const isLost = row === undefined && isOurId(facts.localId);
-    if (isLost && !(await this.#recoverCustomer(facts))) return ignoredAll(key);
+    if (isLost && !(await lostCustomers.recover(facts))) return ignoredAll(key);
     await this.#recoverPlans(facts);
     // Recovery is done, so objects that are still lost do not cause another refresh.
     const { applied } = await database.transaction((tx) => this.#apply(tx, [facts], revisionsOf(key, row)));
@@ -240,13 +240,6 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     );
     await store.insert(tx, subscriptions);
     return { created: subscriptions, lost: [] };
-  }
-
-  /** Recovers the customer of a lost subscription. False if the subscription does not belong to Till. */
-  async #recoverCustomer(facts: SubscriptionFacts): Promise<boolean> {
-    const { localId, processorCustomerId } = facts;
-    if (!isOurId(localId) || processorCustomerId === null) return false;
-    return this.#parts.lostCustomers.recover(processorCustomerId, facts);
   }
 
   async #recoverPlans({ items, pendingChange }: SubscriptionFacts): Promise<void> {
