@@ -1,12 +1,8 @@
 import type { NewEvent } from '../events/event.ts';
+import type { Outbox } from '../events/outbox/outbox.ts';
 import { type Cause, causeOfKind } from '../platform/cause.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import type { CounterWindow, UsageStore } from './usage-store.ts';
-
-/** Writes events in the transaction of what they report. */
-export interface EventWriter {
-  report(tx: Transaction, events: readonly NewEvent[]): void;
-}
 
 export interface ReachedLimit extends CounterWindow {
   readonly meterKey: string;
@@ -17,7 +13,7 @@ export interface ReachedLimit extends CounterWindow {
 /** Writes the events of limits that this transaction has reached, and remembers that. Call it last, as the outbox runs. */
 export function reportReached(
   tx: Transaction,
-  { store, events }: { readonly store: UsageStore; readonly events: EventWriter },
+  { store, events }: { readonly store: UsageStore; readonly events: Outbox },
   reached: readonly ReachedLimit[],
 ): void {
   if (reached.length === 0) return;

@@ -1,10 +1,11 @@
+import type { Outbox } from '../events/outbox/outbox.ts';
 import type { MeterTerms } from '../model/meter.ts';
 import { needsPastPeriods } from '../model/usage-window.ts';
 import { currentCause } from '../platform/cause.ts';
-import type { Clock, ProcessorClock } from '../platform/clock.ts';
+import type { ProcessorClock } from '../platform/clock.ts';
 import { dateOfInstant } from '../platform/instant.ts';
-import type { Metrics } from '../platform/metrics.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import type { CustomerTerms, EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
 import {
   BatchCustomers,
@@ -18,7 +19,7 @@ import {
   type TimedUsage,
   UsageBatch,
 } from './usage-batch.ts';
-import { type EventWriter, reportReached } from './usage-limits.ts';
+import { reportReached } from './usage-limits.ts';
 import type { UsagePeriodStore } from './usage-period-store.ts';
 import type { UsageStore } from './usage-store.ts';
 import { timeRange } from './usage-time.ts';
@@ -26,15 +27,12 @@ import { timeRange } from './usage-time.ts';
 /** How long the ids of events are remembered. */
 const lateMax = 35n * 86_400_000_000n;
 
-export interface UsageParts {
-  readonly database: Database;
+export interface UsageParts extends Pick<PlatformParts, 'database' | 'clock' | 'metrics'> {
   readonly store: UsageStore;
   readonly periods: UsagePeriodStore;
   readonly entitlements: EntitlementService;
-  readonly events: EventWriter;
-  readonly clock: Clock;
+  readonly events: Outbox;
   readonly processorClock: ProcessorClock;
-  readonly metrics: Metrics;
 }
 
 export const rejectionCodes = [
