@@ -8,7 +8,13 @@ import {
   lockRows,
 } from '../mirrors/apply-facts.ts';
 import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
-import { findOrRefresh, ignoredAll, noRevisions, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
+import {
+  findOrRefresh,
+  ignoredAll,
+  noRevisions,
+  revisionsOf,
+  unknownToProcessor,
+} from '../mirrors/refresh.ts';
 import { type ChargeFacts, takeChargeFacts } from '../model/charge.ts';
 import type { Applied, Source } from '../model/fold.ts';
 import type { OwnedChange } from '../model/metadata.ts';

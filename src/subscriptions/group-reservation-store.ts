@@ -29,15 +29,7 @@ export class GroupReservationStore {
     return holder.claimId;
   }
 
-  async hasReservation(tx: Queryable, claimId: string): Promise<boolean> {
-    const rows = await tx.query(
-      'select 1 as reserved from till.group_reservations where claim_id = $1 limit 1',
-      [claimId],
-    );
-    return rows.length > 0;
-  }
-
-  /** The subscription for which a claim holds a group. */
+  /** The subscription for which a claim holds a group. Undefined if it holds none. */
   async findSubscription(db: Queryable, claimId: string): Promise<string | undefined> {
     const [row] = await db.query<{ subscriptionId: string }>(
       'select subscription_id as "subscriptionId" from till.group_reservations where claim_id = $1 limit 1',

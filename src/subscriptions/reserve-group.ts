@@ -42,7 +42,7 @@ export interface Joining {
 }
 
 /** What the check needs. */
-type Joined = Pick<Joining, 'customerId' | 'planId' | 'subscriptionId'>;
+export type Joined = Pick<Joining, 'customerId' | 'planId' | 'subscriptionId'>;
 
 /**
  * Reserves the group of a plan for a claim, until the claim is recorded or released. Fails if the customer has a live
@@ -61,7 +61,8 @@ export async function reserveGroup(
   const [plan] = await plans.findAll(tx, [planId]);
   const groupName = plan === undefined ? null : groupOf(plan);
   if (groupName === null) return null;
-  if (admission !== 'new' && (await groups.hasReservation(tx, claimId))) return claimId;
+  const isHeld = admission !== 'new' && (await groups.findSubscription(tx, claimId)) !== undefined;
+  if (isHeld) return claimId;
   const holder = await groups.reserve(tx, { customerId, groupName, subscriptionId, claimId });
   if (admission === 'again') return holder;
   const others = await listLive(tx, parts, joining, groupName);

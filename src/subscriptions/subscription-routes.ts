@@ -18,7 +18,12 @@ import { optionalBody } from '../http/input/validator.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { type Subscription, subscriptionStatuses } from '../model/subscription.ts';
 import { parseAddOns } from './add-ons.ts';
-import { cancellationReason, itemFields, planFailures, trialFields } from './changes/subscription-patch-schema.ts';
+import {
+  cancellationReason,
+  itemFields,
+  planFailures,
+  trialFields,
+} from './changes/subscription-patch-schema.ts';
 import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { promotionCodeLengthMax } from './promotion-code.ts';
 import type { NewSubscriptionRequest } from './subscription-creation.ts';

@@ -75,7 +75,9 @@ export const SubscriptionSchema = component('Subscription', {
       'processor canceled it.',
   }),
   cancelAt: nullableTime('When the subscription will be canceled.'),
-  canceledAt: nullableTime('When the cancellation was requested, even if the subscription has not ended yet.'),
+  canceledAt: nullableTime(
+    'When the cancellation was requested, even if the subscription has not ended yet.',
+  ),
   endedAt: nullableTime('When the subscription ended.'),
   cancellationReason: nullable(
     Type.String({

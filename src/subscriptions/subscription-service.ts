@@ -30,7 +30,7 @@ import {
   type SubscriptionPayment,
   subscriptionPayment,
 } from './paying/subscription-payment.ts';
-import { alreadySubscribed, listLiveOfGroup } from './reserve-group.ts';
+import { alreadySubscribed, type Joined, listLiveOfGroup } from './reserve-group.ts';
 import {
   type CreatedSubscription,
   groupedSubscriptionCreation,
@@ -172,11 +172,7 @@ export class SubscriptionService {
    * Ends the incomplete subscriptions of the customer to plans of the group that this plan is in. Fails if one of them
    * was paid meanwhile. The processor would cancel a paid subscription too, but it does not void a paid invoice.
    */
-  async endIncomplete(joining: {
-    readonly customerId: string;
-    readonly planId: string;
-    readonly subscriptionId: string;
-  }): Promise<void> {
+  async endIncomplete(joining: Joined): Promise<void> {
     const { database, mirror, processor } = this.#parts;
     const live = await database.transaction((tx) => listLiveOfGroup(tx, this.#parts, joining));
     // One that was incomplete when the group was reserved may be paid by now.
