@@ -55,7 +55,6 @@ const invoiceFacets = {
   from: 'till.invoices',
   columns: ['currency', 'status'],
   amount: 'amount_due',
-  isByAmount: true,
 } as const;
 
 export const invoiceList: List<Invoice> = {

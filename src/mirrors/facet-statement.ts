@@ -65,24 +65,19 @@ export function facetParts(
   const byTime: Order = { columns: ['created_at', 'id'], edges: timesOf(selection, add) };
   const byAmount: Order = {
     columns: facets.amount === undefined ? [] : [facets.amount, ...byTime.columns],
-    edges: facets.isByAmount ? bounds : [],
+    edges: bounds,
   };
-  const plain = facets.isByAmount ? [] : bounds;
-  const newest = inOrder('times', facets, { order: byTime, other: byAmount, plain, direction });
+  const newest = inOrder('times', facets, { order: byTime, other: byAmount, direction });
   const ordered =
-    column === undefined || !facets.isByAmount
-      ? newest
-      : inOrder('amounts', facets, { order: byAmount, other: byTime, plain, direction });
+    column === undefined ? newest : inOrder('amounts', facets, { order: byAmount, other: byTime, direction });
   // The cheaper order to count in: the one whose other order bounds the rows.
   const counted = bounds.length > 0 ? newest : ordered;
   const offset = `${add(place.offset ?? place.skip ?? 0)}::bigint`;
   const columns = column === undefined ? byTime.columns : byAmount.columns;
-  // Without an index of the amount, all rows that the filters select are sorted.
-  const isSorted = column === undefined || facets.isByAmount === true;
   const nearest = ordered.rows(
     columns.join(', '),
     afterPosition(place, column, direction, add),
-    isSorted ? `$1::bigint + ${offset}` : 'all',
+    `$1::bigint + ${offset}`,
   );
   const conditions = [facets.only ?? 'true', ...conditionsOf(selection.used, add)].join(' and ');
   return {
@@ -116,12 +111,10 @@ function inOrder(
   {
     order,
     other,
-    plain,
     direction,
   }: {
     readonly order: Order;
     readonly other: Order;
-    readonly plain: readonly Edge[];
     readonly direction: string;
   },
 ): Ordered {
@@ -131,7 +124,7 @@ function inOrder(
     `select count(*) as total from (select from (${rows}) as found limit ${cap}) as matches`;
   if (other.edges.length === 0) {
     const rows: Ordered['rows'] = (what, after, limit) =>
-      walk({ ...steps, what, order, edges: [...order.edges, ...after], others: plain, limit });
+      walk({ ...steps, what, order, edges: [...order.edges, ...after], limit });
     return { tables: [], rows, total: count(rows('', [], cap)) };
   }
   const within = walk({
@@ -139,29 +132,26 @@ function inOrder(
     what: 'found.*',
     order: other,
     edges: other.edges,
-    others: plain,
     limit: cap,
   });
   const isFew = `(select count(*) from within_${name}) <= ${totalMax}`;
   const amount = other.columns[0] === facets.amount ? facets.amount : undefined;
   const rows: Ordered['rows'] = (what, after, limit) => {
     const edges = [...order.edges, ...after];
-    const others = [...plain, ...other.edges];
     const ofAmounts =
       amount === undefined
         ? ''
         : `union all ${walk({
-            // Only payments have ranges of amounts, and only this index of all payments has the usual order of times.
+            // Only payments have ranges of amounts, and of their indexes with these columns, only this one has the usual order of times.
             facets: { ...facets, columns: [...facets.columns, amount], isOnlyOrder: true },
             what,
             order,
             edges,
-            others: plain,
             direction,
             limit,
             from: 'few_amounts',
           })}`;
-    return `${walk({ ...steps, what, order, edges, others, limit, from: `many_${name}` })} ${ofAmounts}
+    return `${walk({ ...steps, what, order, edges, others: other.edges, limit, from: `many_${name}` })} ${ofAmounts}
       union all (select ${what} from within_${name} where ${[isFew, ...edges.map(plainEdge)].join(' and ')})`;
   };
   const isMany =
@@ -270,7 +260,7 @@ export function walk({
   what,
   order,
   edges,
-  others,
+  others = [],
   direction,
   limit,
   from = 'selected',
@@ -280,7 +270,7 @@ export function walk({
   readonly order: Pick<Order, 'columns'>;
   readonly edges: readonly Edge[];
   /** Conditions that do not bound the walk. */
-  readonly others: readonly Edge[];
+  readonly others?: readonly Edge[];
   readonly direction: string;
   readonly limit: string;
   readonly from?: string;

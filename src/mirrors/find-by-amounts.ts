@@ -35,7 +35,6 @@ export function findByAmounts<Row extends object>(
       what: 'id',
       order,
       edges: ['>=', '<='].map((operator) => ({ operator, terms: [{ column: facets.amount, value }] })),
-      others: [],
       direction: 'desc',
       limit: '$1',
       from: `(select * from facets where ${isOfCurrency}) as selected`,

@@ -37,10 +37,11 @@ export interface Facets {
   readonly where?: string;
   /** A condition on the columns: the facets of the rows to list. */
   readonly only?: string;
-  /** The column of an amount that the index includes. */
+  /**
+   * The column of an amount that the index includes. A second index has it between the facets and `created_at`, with `nulls
+   * first` at the amount.
+   */
   readonly amount?: string;
-  /** Whether a second index has the amount between the facets and `created_at`, with `nulls first` at the amount. */
-  readonly isByAmount?: true;
   /** Whether no other index has the order of the rows within a facet. Then its columns have the usual place of nulls. */
   readonly isOnlyOrder?: true;
   /** The filters that need this index. Undefined for the index of all other requests. */

@@ -100,7 +100,6 @@ const paymentFacets = {
   from: 'till.payments',
   columns: ['currency', 'status', 'marks'],
   amount: 'amount',
-  isByAmount: true,
 } as const;
 
 /** The facets of the payments that the condition on them selects. */
