@@ -228,7 +228,10 @@ async function startProcesses(
   own: Readonly<Record<string, string>> = {},
 ): Promise<TillInChild> {
   const backend = await startBackend(life);
-  return startTill({ in: 'child', on: backend, environment: { ...environment, ...own } });
+  const till = await startTill({ in: 'child', on: backend, environment: { ...environment, ...own } });
+  // A process tells its parent that it is ready before it logs it. One that is killed in between never does.
+  await till.logged('process ready', count);
+  return till;
 }
 
 /** The current process with this number. */
