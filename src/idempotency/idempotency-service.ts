@@ -83,17 +83,29 @@ export class IdempotencyService {
     await crashPoints.pass('claim.before');
     const { taken, lost } = await inSpan('claim', () => this.#take(operation, request, key));
     if (taken.state === 'completed') {
-      if (taken.claim.failure !== null) throw declined(taken.claim.failure, true);
-      auditReplay(taken.claim.resourceId);
-      return { result: await operation.replay(taken.claim.resourceId, taken.claim), replayed: true };
+      const { resourceId, failure } = taken.claim;
+      const replay = () => operation.replay(resourceId, taken.claim);
+      // The first request may have died before it corrected the row.
+      if (failure !== null) throw await this.#afterCorrection(declined(failure, true), replay);
+      auditReplay(resourceId);
+      return { result: await replay(), replayed: true };
     }
     await crashPoints.pass('claim.after');
     const claimed = { operation, request, hasKey: key !== undefined };
     const { result, needsRefresh = false, failure, isFound } = await this.#carryOut(claimed, taken, lost);
     await crashPoints.pass('response.before');
-    if (failure !== undefined) throw declined(failure, false);
     const isCurrent = !taken.isResumed && !needsRefresh && !isFound;
-    return { result: isCurrent ? result : await refreshed(operation, result, logger), replayed: isFound };
+    const current = async () => (isCurrent ? result : refreshed(operation, result, logger));
+    if (failure !== undefined) throw await this.#afterCorrection(declined(failure, false), current);
+    return { result: await current(), replayed: isFound };
+  }
+
+  /** The charge was declined, even if the correction of the row fails. A webhook corrects it then. */
+  async #afterCorrection(failure: Failure, correct: () => Promise<unknown>): Promise<Failure> {
+    await correct().catch((error: unknown) => {
+      this.#parts.logger.warn({ err: error }, 'correction after a declined charge failed');
+    });
+    return failure;
   }
 
   /**

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { CrashPoint } from '../../src/idempotency/crash-points.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
+import { subscribed, useCard } from '../support/changes.ts';
 import type { Answer } from '../support/client.ts';
 import {
   assertCreatedOnce,
@@ -10,7 +11,8 @@ import {
   creationCase,
   type Prerequisites,
 } from '../support/creation-cases.ts';
-import { confirmIntent } from '../support/objects.ts';
+import { confirmIntent, createPlan, type SubscriptionBody } from '../support/objects.ts';
+import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
@@ -132,6 +134,54 @@ test('a webhook that arrives before the row of a subscription creates it, and ol
   assert.equal(row?.status, 'active');
   assert.deepEqual(idAndStatus(body['subscription']), row);
 });
+
+for (const dies of [false, true])
+  test(`a webhook that arrives before a declined change is recorded leaves no pending change${dies ? ', even if the process dies' : ''}`, async (t) => {
+    const backend = await startBackend(t);
+    const proxy = await startProcessorProxy(backend);
+    let isDying = false;
+    const pass = async (passed: CrashPoint) => {
+      if (isDying && passed === 'response.before') throw new Error('the process dies');
+    };
+    const till = await startTill({
+      in: 'process',
+      on: backend,
+      processorUrl: proxy.url,
+      crashPoints: { pass },
+    });
+    const plan = await createPlan(till, { amount: 5_000 });
+    const { subscription } = await subscribed(till);
+    await useCard(till, subscription, 'pm_card_chargeCustomerFail');
+    const path = `/subscriptions/${subscription.id}`;
+    const change = () => till.tryPatch(path, { planId: plan.id, proration: 'invoice' }, 'declined');
+    proxy.holdOne(`/v1${path.replace(subscription.id, subscription.processorSubscriptionId)}`);
+    isDying = dies;
+    const response = change();
+    const goOn = await (await proxy.nextHeld()).holdResponse();
+    await till.take(await pendingEventOf(backend, subscription));
+    assert.notEqual((await till.get<SubscriptionBody>(path)).pendingChange, null);
+    goOn();
+    assert.equal((await response).status, dies ? 500 : 402);
+    isDying = false;
+    if (dies) assert.equal((await change()).status, 402);
+    const shown = await till.get<SubscriptionBody>(path);
+    assert.equal(shown.pendingChange, null);
+    assert.equal(shown.planId, subscription.planId);
+  });
+
+/** The event that shows the change of this subscription while its payment is not declined yet. */
+async function pendingEventOf(
+  { stripe }: Backend,
+  { processorSubscriptionId }: Pick<SubscriptionBody, 'processorSubscriptionId'>,
+): Promise<string> {
+  const { data } = await stripe.events.list({ type: 'customer.subscription.updated' });
+  const event = data.find(
+    ({ data: { object } }) =>
+      object.object === 'subscription' && object.id === processorSubscriptionId && object.pending_update,
+  );
+  assert(event);
+  return JSON.stringify(event);
+}
 
 test('a webhook that arrives before the response to a refund settles the reserved amount, and counts it once', async (t) => {
   const scene = await standStill(t, creationCase('refunds.create'), 'record.before');
