@@ -55,7 +55,7 @@ else if (isComplete) process.exitCode = 1;
 /** A scenario of a whole run that something else disturbed is measured a second time, so that an hour is not lost. */
 async function measure(scenario: Scenario): Promise<{ found: readonly Result[]; time: ScenarioTime }> {
   for (let attempt = 1; ; attempt += 1) {
-    const end = timeScenario(scenario.names);
+    const end = timeScenario(scenario.names, lab.cores);
     const found = (await scenario.run(lab)).map(toResult);
     const time = end();
     const disturbance = describeDisturbance([time]);

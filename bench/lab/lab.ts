@@ -7,6 +7,7 @@ import { webhookSecret } from '../load/events.ts';
 import type { Job, JobResult } from '../load/job.ts';
 import { type LoadGenerator, startLoadGenerator } from '../load/load-generator.ts';
 import { apiKey } from '../load/requests.ts';
+import { CoreWatch } from './core-watch.ts';
 import { cpuMsOfTree } from './cpu.ts';
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts';
 import type { CpuPer1000 } from './report.ts';
@@ -62,6 +63,7 @@ export class Lab implements AsyncDisposable {
   readonly #postgres: DatabaseServer;
   readonly #generator: LoadGenerator;
   readonly sandboxUrl: string;
+  readonly cores: CoreWatch;
   #pathsMade = 0;
   #closing: Promise<void> | undefined;
 
@@ -78,6 +80,7 @@ export class Lab implements AsyncDisposable {
     this.#postgres = postgres;
     this.sandboxUrl = sandboxUrl;
     this.#generator = open.use(startLoadGenerator());
+    this.cores = open.use(new CoreWatch());
   }
 
   static async open(scale: Scale): Promise<Lab> {

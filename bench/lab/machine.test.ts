@@ -16,8 +16,8 @@ test('the first line of /proc/stat has the times of all cores', () => {
 });
 
 test('a scenario that something else disturbed is named', () => {
-  const quiet = { names: ['quiet'], seconds: 1, othersShare: othersShareMax };
-  const disturbed = { names: ['disturbed'], seconds: 1, othersShare: 0.5 };
+  const quiet = { names: ['quiet'], seconds: 1, othersShare: othersShareMax, workMs: 1 };
+  const disturbed = { names: ['disturbed'], seconds: 1, othersShare: 0.5, workMs: 1 };
   assert.equal(describeDisturbance([quiet]), undefined);
   assert.match(describeDisturbance([quiet, disturbed]) ?? '', /50 % .*: disturbed$/);
 });

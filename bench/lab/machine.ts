@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import type { CoreWatch } from './core-watch.ts';
 import { cpuMsOfTree, msPerTick } from './cpu.ts';
 
 /**
@@ -47,22 +48,30 @@ export interface ScenarioTime {
   readonly names: readonly string[];
   readonly seconds: number;
   readonly othersShare: number;
+  /** The time of a fixed piece of work, by which the cores of scenarios can be compared. */
+  readonly workMs: number;
 }
 
 /** Measures the time from now on, until the returned function is called. */
-export function timeScenario(names: readonly string[]): () => ScenarioTime {
+export function timeScenario(names: readonly string[], cores: CoreWatch): () => ScenarioTime {
   const from = readMachine();
   return () => {
     const to = readMachine();
-    return { names, seconds: (to.atMs - from.atMs) / 1_000, othersShare: othersShare(from, to) };
+    return {
+      names,
+      seconds: (to.atMs - from.atMs) / 1_000,
+      othersShare: othersShare(from, to),
+      workMs: cores.workMsSince(from.atMs),
+    };
   };
 }
 
 export function describeTimes(times: readonly ScenarioTime[]): string {
   const total = times.reduce((sum, { seconds }) => sum + seconds, 0);
+  const fastestMs = Math.min(...times.map(({ workMs }) => workMs));
   const lines = times.map(
     (time) =>
-      `${time.seconds.toFixed(1).padStart(8)} s  ${percent(time.othersShare).padStart(4)} by others  ${time.names.join(', ')}`,
+      `${time.seconds.toFixed(1).padStart(8)} s  ${percent(time.othersShare).padStart(4)} by others  cores ${(time.workMs / fastestMs).toFixed(2)}  ${time.names.join(', ')}`,
   );
   return [...lines, `${total.toFixed(1).padStart(8)} s  in total`].join('\n');
 }

@@ -22,7 +22,7 @@ export const anonymousLoad: Scenario = {
     await using database = await lab.database('till');
     await seedManySubscriptions(database, idCount);
     await using till = await lab.startTill(database);
-    const beside = await takeTurns(lab.scale.rounds, {
+    const beside = await takeTurns(lab, {
       live: () => readBeside(lab, till, '/health/live'),
       docs: () => readBeside(lab, till, '/api/docs/json'),
       metrics: () => readBeside(lab, till, '/metrics'),

@@ -30,7 +30,7 @@ export const creates: Scenario = {
     };
     await create(till, owner.id, connections, createsAtOnce);
     await create(bare, owner.processorCustomerId, connections, createsAtOnce);
-    const runs = await takeTurns(lab.scale.rounds, {
+    const runs = await takeTurns(lab, {
       till: () => create(till, owner.id, connections, count),
       bare: () => create(bare, owner.processorCustomerId, connections, count),
     });

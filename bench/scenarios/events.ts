@@ -35,11 +35,11 @@ export const events: Scenario = {
     await seedEvents(database, count);
     await using till = await lab.startTill(database);
     await followPages(till, count);
-    const read = await takeTurns(lab.scale.rounds, {
+    const read = await takeTurns(lab, {
       feed: () => lab.measure([till.pid], () => followPages(till, count)),
       plain: () => lab.measure([till.pid], () => readPlainly(database, count)),
     });
-    const fanout = await takeTurns(lab.scale.rounds, {
+    const fanout = await takeTurns(lab, {
       streams: () => fanOut(lab, till, database),
     });
     const lags = await measureLags(lab, till, database);

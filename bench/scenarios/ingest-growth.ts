@@ -32,7 +32,7 @@ export const ingestGrowth: Scenario = {
       await drain(database);
       return run;
     };
-    const runs = await takeTurns(lab.scale.rounds, {
+    const runs = await takeTurns(lab, {
       full: () => ingest(fullLane, fullDatabase),
       empty: () => ingest(emptyLane, emptyDatabase),
     });

@@ -78,7 +78,7 @@ async function compare(lab: Lab, what: string, few: MeasuredList, many: Measured
     return lab.load({ targets: [{ url: till.url, connections: 1, requests }], expected: [200] }, [till.pid]);
   };
   for (const target of [few, many]) await read(target);
-  const runs = await takeTurns(lab.scale.rounds, { many: () => read(many), few: () => read(few) });
+  const runs = await takeTurns(lab, { many: () => read(many), few: () => read(few) });
   return { what, ...runs };
 }
 

@@ -28,7 +28,7 @@ export const lists: Scenario = {
     const compare = async (name: string, atMost: number, count: number, path: (rows: number) => string) => {
       const list = ({ till, rows }: Shop) => readList(lab, till, path(rows), count);
       for (const shop of [few, many]) await list(shop);
-      const runs = await takeTurns(lab.scale.rounds, { many: () => list(many), few: () => list(few) });
+      const runs = await takeTurns(lab, { many: () => list(many), few: () => list(few) });
       return {
         name,
         value: runs.many.p50Ms,

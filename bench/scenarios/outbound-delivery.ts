@@ -44,7 +44,7 @@ export const outboundDelivery: Scenario = {
     };
     for (const contestant of Object.values(contestants)) await contestant.deliver(eventsPerBatch * 2);
     const count = lab.scale.quick ? eventsQuick : eventsFull;
-    const runs = await takeTurns(lab.scale.rounds, {
+    const runs = await takeTurns(lab, {
       till: () => contestants.till.deliver(count.till),
       peer: () => contestants.peer.deliver(count.peer),
     });

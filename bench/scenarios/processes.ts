@@ -23,7 +23,7 @@ export const processes: Scenario = {
     // Each process has to compile what it runs often.
     await read(lab, one, 1, count);
     await read(lab, four, processCount, count * processCount);
-    const runs = await takeTurns(lab.scale.rounds, {
+    const runs = await takeTurns(lab, {
       one: () => read(lab, one, 1, count),
       four: () => read(lab, four, processCount, count),
       spread: () => read(lab, four, 1, count),

@@ -26,13 +26,13 @@ export const reads: Scenario = {
     const count = lab.amount(readsFull, readsQuick);
     for (const server of [till, fixed, lookup, canned]) await read(lab, server, connections, readsOneByOne);
     await readEntitlements(lab, till, readsOneByOne);
-    const busy = await takeTurns(lab.scale.rounds, {
+    const busy = await takeTurns(lab, {
       till: () => read(lab, till, connections, count),
       entitlements: () => readEntitlements(lab, till, count),
       fixed: () => read(lab, fixed, connections, count),
       canned: () => read(lab, canned, connections, count),
     });
-    const idle = await takeTurns(lab.scale.rounds, {
+    const idle = await takeTurns(lab, {
       till: () => read(lab, till, 1, readsOneByOne),
       lookup: () => read(lab, lookup, 1, readsOneByOne),
     });

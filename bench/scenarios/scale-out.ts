@@ -48,7 +48,7 @@ export const scaleOut: Scenario = {
     if (four === undefined || one === undefined) throw new Error('a fleet is missing');
     for (const fleet of [four, one]) await fleet.deliver(objectCount);
     const count = lab.amount(eventsFull, eventsQuick);
-    const runs = await takeTurns(lab.scale.rounds, {
+    const runs = await takeTurns(lab, {
       four: () => four.deliver(count),
       one: () => one.deliver(count),
     });

@@ -31,7 +31,7 @@ export const usageGrowth: Scenario = {
       await createMeter(till);
       await work.ingest(till, batches);
     }
-    const runs = await takeTurns(lab.scale.rounds, {
+    const runs = await takeTurns(lab, {
       full: () => work.ingest(full, batches),
       empty: () => work.ingest(empty, batches),
     });

@@ -27,7 +27,7 @@ export const usageReads: Scenario = {
     for (const database of [plainDatabase, meteredDatabase]) await database.query('vacuum analyze');
     const count = lab.amount(readsFull, readsQuick);
     for (const till of [plain, metered]) await work.read(till, count);
-    const runs = await takeTurns(lab.scale.rounds, {
+    const runs = await takeTurns(lab, {
       plain: () => work.read(plain, count),
       metered: () => work.read(metered, count),
     });

@@ -28,7 +28,7 @@ export const usage: Scenario = {
     for (const server of [till, insert, bare]) await work.ingest(server, batches);
     await work.consume(till, count);
     await work.read(till, count);
-    const runs = await takeTurns(lab.scale.rounds, {
+    const runs = await takeTurns(lab, {
       ingest: () => work.ingest(till, batches),
       insert: () => work.ingest(insert, batches),
       bare: () => work.ingest(bare, batches),

@@ -29,7 +29,7 @@ export const webhookEndToEnd: Scenario = {
     for (const lane of Object.values(lanes)) await lane.warmUp();
     for (const peer of [supabaseDatabase, stripeDatabase]) await peer.query('vacuum analyze');
     const count = lab.scale.quick ? eventsQuick : eventsFull;
-    const runs = await takeTurns(lab.scale.rounds, {
+    const runs = await takeTurns(lab, {
       till: () => lanes.till.apply(count.till, database),
       // The peers apply an event before they respond.
       supabase: () => lanes.supabase.ingest(count.peers),

@@ -23,7 +23,7 @@ export const webhookIngest: Scenario = {
     };
     for (const lane of Object.values(lanes)) await lane.warmUp();
     const count = lab.amount(eventsFull, eventsQuick);
-    const runs = await takeTurns(lab.scale.rounds, {
+    const runs = await takeTurns(lab, {
       till: async () => {
         const run = await lanes.till.ingest(count);
         // The backlog must not slow down the others.
