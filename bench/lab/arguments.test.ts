@@ -3,7 +3,15 @@ import { test } from 'node:test';
 import { readArguments } from './arguments.ts';
 
 const known = ['reads', 'creates'];
-const plain = { quick: false, help: false, profile: false, only: undefined, rounds: 3, isComplete: true };
+const plain = {
+  quick: false,
+  help: false,
+  profile: false,
+  only: undefined,
+  rounds: 3,
+  payments: undefined,
+  isComplete: true,
+};
 
 test('without options, everything runs three times', () => {
   assert.deepEqual(readArguments([], known), plain);
@@ -12,6 +20,8 @@ test('without options, everything runs three times', () => {
   const some = { ...plain, only: known, isComplete: false };
   assert.deepEqual(readArguments(['--only', 'reads,creates'], known), some);
   assert.deepEqual(readArguments(['--rounds', '1'], known), { ...plain, rounds: 1, isComplete: false });
+  const more = { ...plain, payments: 20_000_000, isComplete: false };
+  assert.deepEqual(readArguments(['--payments', '20000000'], known), more);
   assert.deepEqual(readArguments(['--profile'], known), { ...plain, profile: true, isComplete: false });
 });
 
@@ -24,6 +34,7 @@ test('an error names the invalid argument', () => {
     [['--rounds', 'abc'], /whole number/],
     [['--rounds', '0'], /whole number/],
     [['--rounds', '1.5'], /whole number/],
+    [['--payments', 'many'], /--payments takes a whole number/],
   ] as const) {
     const parsed = readArguments(args, known);
     assert.ok(typeof parsed === 'string' && reason.test(parsed), String(parsed));

@@ -8,17 +8,20 @@ export const usage = `npm run bench [-- options]
   --quick            about twelve minutes: 250,000 rows instead of five million, and shorter runs
   --only NAME,NAME   only these rows of the table, and those measured with them
   --rounds N         the number of rounds, ${roundsDefault} by default
+  --payments N       so many payments in the large lists, for example 20000000
   --profile          profile the CPU of the service, and print the functions with the most time
   --help             show this help
 
-A run of everything, with the usual number of rounds and without profiles, writes bench/results.json and the table in
-bench/README.md, unless something else uses the machine.
+A run of everything, with the usual number of rounds and payments and without profiles, writes bench/results.json and
+the table in bench/README.md, unless something else uses the machine.
 `;
 
 export interface BenchArguments {
   readonly quick: boolean;
   readonly only: readonly string[] | undefined;
   readonly rounds: number;
+  /** Undefined: as many as there are rows in the other lists. */
+  readonly payments: number | undefined;
   readonly profile: boolean;
   /** Only a complete run with the default number of rounds is published. Profiling slows the service down. */
   readonly isComplete: boolean;
@@ -39,9 +42,16 @@ export function readArguments(args: readonly string[], known: readonly string[])
   const unknown = only?.filter((name) => !known.includes(name)) ?? [];
   if (unknown.length > 0) return `There is no ${unknown.join(', ')}; there are ${known.join(', ')}.`;
   const rounds = Number(values.rounds ?? roundsDefault);
-  if (!Number.isInteger(rounds) || rounds < 1) return '--rounds takes a whole number from 1.';
-  const isComplete = only === undefined && values.rounds === undefined && !profile;
-  return { quick, help, profile, only, rounds, isComplete };
+  if (!isCount(rounds)) return '--rounds takes a whole number from 1.';
+  const payments = values.payments === undefined ? undefined : Number(values.payments);
+  if (payments !== undefined && !isCount(payments)) return '--payments takes a whole number from 1.';
+  const isUsual = values.rounds === undefined && payments === undefined;
+  const isComplete = only === undefined && isUsual && !profile;
+  return { quick, help, profile, only, rounds, payments, isComplete };
+}
+
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 1;
 }
 
 function parse(args: readonly string[]) {
@@ -53,6 +63,7 @@ function parse(args: readonly string[]) {
       profile: { type: 'boolean', default: false },
       only: { type: 'string' },
       rounds: { type: 'string' },
+      payments: { type: 'string' },
     },
   });
 }

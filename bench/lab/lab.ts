@@ -28,6 +28,8 @@ export const poolSize = 10;
 export interface Scale {
   readonly quick: boolean;
   readonly rounds: number;
+  /** How many payments the large lists have. Undefined: as many as rows of the other lists. */
+  readonly payments: number | undefined;
   /** Where the service writes its CPU profiles. Undefined if it is not profiled. */
   readonly profileFolder: string | undefined;
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { apiKey } from '../load/requests.ts';
 import type { BenchDatabase } from './database.ts';
 import type { Lab } from './lab.ts';
-import { seedLists } from './seed-lists.ts';
+import { type ListSizes, seedLists } from './seed-lists.ts';
 
 const rowsFew = 10_000;
 const rowsFull = 5_000_000;
@@ -11,10 +11,9 @@ const pollDelayMs = 200;
 /** Five minutes: the first count of twenty million rows takes about one. */
 const pollsMax = 1_500;
 
-/** A database with the same number of rows in each list. */
-export interface ListShop {
+/** A database with many rows in each list. */
+export interface ListShop extends ListSizes {
   readonly database: BenchDatabase;
-  readonly rows: number;
 }
 
 export interface ListShops {
@@ -32,27 +31,37 @@ export function listShops(lab: Lab): Promise<ListShops> {
 }
 
 async function seedShops(lab: Lab): Promise<ListShops> {
+  const rows = lab.amount(rowsFull, rowsQuick);
   return {
-    few: await seedShop(lab, rowsFew),
-    many: await seedShop(lab, lab.amount(rowsFull, rowsQuick)),
+    few: await seedShop(lab, { rows: rowsFew, payments: rowsFew }),
+    many: await seedShop(lab, { rows, payments: lab.scale.payments ?? rows }),
   };
 }
 
-async function seedShop(lab: Lab, rows: number): Promise<ListShop> {
+/** The sizes of both, for the note of a finding. */
+export function describeShops({ few, many }: ListShops): string {
+  const [rows, payments, fewRows] = [many.rows, many.payments, few.rows].map((count) =>
+    count.toLocaleString('en-US'),
+  );
+  const more = rows === payments ? '' : ` and ${payments} payments`;
+  return `${rows} rows${more} against ${fewRows}`;
+}
+
+async function seedShop(lab: Lab, sizes: ListSizes): Promise<ListShop> {
   const database = await lab.database('till');
   lab.endLater(async () => database[Symbol.asyncDispose]());
-  await seedLists(database, rows);
-  await expectCounted(database, rows);
+  await seedLists(database, sizes);
+  await expectCounted(database, sizes);
   await countOverview(lab, database);
-  return { database, rows };
+  return { database, ...sizes };
 }
 
 /** The counter behind `total` must have counted every row. */
-async function expectCounted(database: BenchDatabase, rows: number): Promise<void> {
+async function expectCounted(database: BenchDatabase, { payments }: ListSizes): Promise<void> {
   const [counted] = await database.query<{ total: number }>(
     `select sum(count)::int as total from till.list_counts where resource = 'payments'`,
   );
-  if (counted?.total !== rows) throw new Error(`${counted?.total} of ${rows} payments are counted`);
+  if (counted?.total !== payments) throw new Error(`${counted?.total} of ${payments} payments are counted`);
 }
 
 /** A process counts all rows once, at its first start. Without this, it would do so beside the first measurement. */

@@ -21,15 +21,26 @@ export const billedSubscription = '00000000-0000-7000-9100-000000000003';
 /** The tables that are listed. */
 const tables = ['customers', 'payments', 'subscriptions', 'invoices'].map((name) => `till.${name}`);
 
-/** So many rows in each table that is listed. Three tables are filled at the same time. */
-export async function seedLists(database: BenchDatabase, rows: number): Promise<void> {
+export interface ListSizes {
+  /** In each list but that of payments. */
+  readonly rows: number;
+  readonly payments: number;
+}
+
+/** Fills the tables that are listed, three of them at the same time. */
+export async function seedLists(database: BenchDatabase, { rows, payments }: ListSizes): Promise<void> {
   await seedPlans(database);
   await inBulk(database, async () => {
     await seedCustomers(database, rows);
+    const seeds = [
+      [seedPayments, payments],
+      [seedSubscriptions, rows],
+      [seedInvoices, rows],
+    ] as const;
     await Promise.all(
-      [seedPayments, seedSubscriptions, seedInvoices].map(async (seed) => {
+      seeds.map(async ([seed, count]) => {
         await using session = await database.openSession();
-        await seed(session, rows);
+        await seed(session, count);
       }),
     );
   });

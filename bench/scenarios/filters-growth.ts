@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { withoutReferences } from '../../test/support/openapi.ts';
 import { filterRequests, type ListDocument } from '../lab/filter-requests.ts';
 import { type Lab, projectFolder } from '../lab/lab.ts';
-import { type ListShop, listShops } from '../lab/list-shops.ts';
+import { describeShops, type ListShop, listShops } from '../lab/list-shops.ts';
 import { median } from '../lab/numbers.ts';
 import type { Scenario } from '../lab/scenario.ts';
 import { billedSubscription, customerOf, paymentsPerCustomer, planOf } from '../lab/seed-lists.ts';
@@ -21,10 +21,10 @@ const shownMax = 5;
 const unknownId = '00000000-0000-7000-9000-ffffffffffff';
 
 /** The values to try: of most rows, of few, of old ones only, and of none. */
-function valuesFor({ rows }: ListShop): Readonly<Record<string, readonly string[]>> {
+function valuesFor({ rows, payments }: ListShop): Readonly<Record<string, readonly string[]>> {
   const longAgo = new Date(Date.now() - 365 * 86_400_000).toISOString();
   return {
-    customerId: [customerOf(rows / paymentsPerCustomer / 2), unknownId],
+    customerId: [customerOf(payments / paymentsPerCustomer / 2), unknownId],
     currency: ['eur', 'jpy', 'xxx'],
     failureCode: ['insufficient_funds', 'unknown'],
     disputeStatus: ['won', 'needs_response'],
@@ -68,7 +68,6 @@ export const filtersGrowth: Scenario = {
     const shown = compared
       .slice(0, shownMax)
       .map(({ request, ms, baselineMs }) => `${request} ${(ms / baselineMs).toFixed(2)}`);
-    const counts = [shops.many, shops.few].map(({ rows }) => rows.toLocaleString('en-US'));
     return [
       {
         name: 'filters_growth',
@@ -76,7 +75,7 @@ export const filtersGrowth: Scenario = {
         unit: 'ms p50',
         baseline: worst.baselineMs,
         goal: { atMost: growthMax },
-        note: `${compared.length} requests, ${counts.join(' rows against ')}: ${shown.join('; ')}`,
+        note: `${compared.length} requests, ${describeShops(shops)}: ${shown.join('; ')}`,
       },
     ];
   },

@@ -1,9 +1,15 @@
 import type { Lab, LoadRun } from '../lab/lab.ts';
-import { type ListShops, listShops } from '../lab/list-shops.ts';
+import { describeShops, type ListShops, listShops } from '../lab/list-shops.ts';
 import type { Finding } from '../lab/report.ts';
 import { takeTurns } from '../lab/rounds.ts';
 import type { Scenario } from '../lab/scenario.ts';
-import { billedSubscription, customerOf, paymentsPerCustomer, planOf } from '../lab/seed-lists.ts';
+import {
+  billedSubscription,
+  customerOf,
+  type ListSizes,
+  paymentsPerCustomer,
+  planOf,
+} from '../lab/seed-lists.ts';
 import type { ServerProcess } from '../lab/server-process.ts';
 import { apiKey } from '../load/requests.ts';
 
@@ -13,10 +19,10 @@ const listsQuick = 20;
 const growthMax = 1.5;
 
 /** The lists to measure. Nine in ten subscriptions have the plan, so that both totals are near the cap. */
-const filters = (rows: number) => [
+const filters = ({ rows, payments }: ListSizes) => [
   '/payments?status=succeeded',
   `/payments?createdBefore=${new Date(Date.now() - 365 * 86_400_000).toISOString()}`,
-  `/payments?status=canceled&customerId=${customerOf(rows / paymentsPerCustomer / 2)}`,
+  `/payments?status=canceled&customerId=${customerOf(payments / paymentsPerCustomer / 2)}`,
   '/subscriptions?status=active',
   `/subscriptions?planId=${planOf(1)}`,
   `/subscriptions?planId=${planOf(1)}&status=active`,
@@ -38,8 +44,8 @@ export const listFilters: Scenario = {
     await using few = await lab.startTill(shops.few.database);
     await using many = await lab.startTill(shops.many.database);
     const filtered: Comparison[] = [];
-    const fewPaths = filters(shops.few.rows);
-    for (const [index, path] of filters(shops.many.rows).entries())
+    const fewPaths = filters(shops.few);
+    for (const [index, path] of filters(shops.many).entries())
       filtered.push(
         await compare(lab, path, { till: few, path: fewPaths[index] ?? path }, { till: many, path }),
       );
@@ -49,8 +55,8 @@ export const listFilters: Scenario = {
         await compare(
           lab,
           `${path}cursor=…`,
-          { till: few, path: await middleOf(few, path, shops.few.rows) },
-          { till: many, path: await middleOf(many, path, shops.many.rows) },
+          { till: few, path: await middleOf(few, path, shops.few.payments) },
+          { till: many, path: await middleOf(many, path, shops.many.payments) },
         ),
       );
     return [toFinding('list_filter_growth', filtered, shops), toFinding('list_cursor_growth', walked, shops)];
@@ -83,9 +89,9 @@ async function compare(lab: Lab, what: string, few: MeasuredList, many: Measured
 }
 
 /** The list from its middle on, by the cursor of the page before. */
-async function middleOf(till: ServerProcess, path: string, rows: number): Promise<string> {
+async function middleOf(till: ServerProcess, path: string, payments: number): Promise<string> {
   // A filter may select only some of the rows. Its total is capped, so its middle is assumed to be near the start.
-  const page = path.includes('=') ? 100 : Math.floor(rows / 20 / 2);
+  const page = path.includes('=') ? 100 : Math.floor(payments / 20 / 2);
   const response = await fetch(`${till.url}/api/v1${path}page=${page}`, { headers: { 'x-api-key': apiKey } });
   const { nextCursor } = (await response.json()) as { readonly nextCursor: string | null };
   if (nextCursor === null) throw new Error(`${path} ends before page ${page}`);
@@ -105,6 +111,6 @@ function toFinding(name: string, comparisons: readonly Comparison[], shops: List
     cpu: worst.many,
     baselineCpu: worst.few,
     goal: { atMost: growthMax },
-    note: `${shops.many.rows.toLocaleString('en-US')} rows against ${shops.few.rows.toLocaleString('en-US')}: ${all}`,
+    note: `${describeShops(shops)}: ${all}`,
   };
 }

@@ -1,5 +1,5 @@
 import type { Lab } from '../lab/lab.ts';
-import { listShops } from '../lab/list-shops.ts';
+import { describeShops, listShops } from '../lab/list-shops.ts';
 import { takeTurns } from '../lab/rounds.ts';
 import type { Scenario } from '../lab/scenario.ts';
 import { customerOf, paymentsPerCustomer } from '../lab/seed-lists.ts';
@@ -13,7 +13,7 @@ const middleListsPerRound = 10;
 
 interface Shop {
   readonly till: ServerProcess;
-  readonly rows: number;
+  readonly payments: number;
 }
 
 /** How much slower lists get with more rows. */
@@ -23,10 +23,15 @@ export const lists: Scenario = {
     const shops = await listShops(lab);
     await using fewTill = await lab.startTill(shops.few.database);
     await using manyTill = await lab.startTill(shops.many.database);
-    const few = { till: fewTill, rows: shops.few.rows };
-    const many = { till: manyTill, rows: shops.many.rows };
-    const compare = async (name: string, atMost: number, count: number, path: (rows: number) => string) => {
-      const list = ({ till, rows }: Shop) => readList(lab, till, path(rows), count);
+    const few = { till: fewTill, payments: shops.few.payments };
+    const many = { till: manyTill, payments: shops.many.payments };
+    const compare = async (
+      name: string,
+      atMost: number,
+      count: number,
+      path: (payments: number) => string,
+    ) => {
+      const list = ({ till, payments }: Shop) => readList(lab, till, path(payments), count);
       for (const shop of [few, many]) await list(shop);
       const runs = await takeTurns(lab, { many: () => list(many), few: () => list(few) });
       return {
@@ -37,20 +42,22 @@ export const lists: Scenario = {
         cpu: runs.many,
         baselineCpu: runs.few,
         goal: { atMost },
-        note: `${many.rows.toLocaleString('en-US')} rows against ${few.rows.toLocaleString('en-US')}`,
+        note: describeShops(shops),
       };
     };
     const page = (number: number) => `/api/v1/payments?limit=${limit}&page=${number}`;
-    const pages = (rows: number) => Math.ceil(rows / limit);
+    const pages = (payments: number) => Math.ceil(payments / limit);
     return [
       await compare('list_page1_growth', 1.5, listsPerRound, () => page(1)),
-      await compare('list_last_page_growth', 2, listsPerRound, (rows) => page(pages(rows))),
-      await compare('list_middle_page_growth', 100, middleListsPerRound, (rows) => page(pages(rows) / 2)),
+      await compare('list_last_page_growth', 2, listsPerRound, (payments) => page(pages(payments))),
+      await compare('list_middle_page_growth', 100, middleListsPerRound, (payments) =>
+        page(pages(payments) / 2),
+      ),
       await compare(
         'list_customer_growth',
         1.5,
         listsPerRound,
-        (rows) => `${page(1)}&customerId=${customerOf(rows / paymentsPerCustomer / 2)}`,
+        (payments) => `${page(1)}&customerId=${customerOf(payments / paymentsPerCustomer / 2)}`,
       ),
     ];
   },

@@ -84,7 +84,7 @@ async function seed(name: string, rows: number): Promise<ReturnType<typeof openP
     query: async <Row extends object>(text: string) => (await pool.query<Row>(text)).rows,
     [Symbol.asyncDispose]: async () => {},
   };
-  await seedLists({ ...session, name, url, openSession: async () => session }, rows);
+  await seedLists({ ...session, name, url, openSession: async () => session }, { rows, payments: rows });
   return pool;
 }
 
