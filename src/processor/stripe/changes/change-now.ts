@@ -46,7 +46,10 @@ export async function settleWaitingChange(
   return { facts: subscription, ...settled };
 }
 
-/** Voids the invoice of a declined change, because paying it later would apply the change. */
+/**
+ * How the payment of a waiting change stands. If it was declined, its invoice is voided, because paying that later would
+ * apply the change.
+ */
 export async function settleCharge(
   context: AdapterContext,
   { changeInvoiceId: invoiceId }: ChangeableSubscription,
