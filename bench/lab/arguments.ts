@@ -5,7 +5,7 @@ const roundsDefault = 3;
 
 export const usage = `npm run bench [-- options]
 
-  --quick            about twelve minutes: 250,000 rows instead of five million, and shorter runs
+  --quick            about nine minutes: 250,000 rows instead of five million, and shorter runs
   --only NAME,NAME   only these rows of the table, and those measured with them
   --rounds N         the number of rounds, ${roundsDefault} by default
   --payments N       so many payments in the large lists, for example 20000000
