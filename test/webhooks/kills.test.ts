@@ -118,10 +118,17 @@ function renamingsOf(customers: readonly CreatedCustomer[], count: number) {
   }));
 }
 
+const limit = 100;
+
+/** Counts page by page: the total of a filtered list is counted only up to a limit. */
 async function countEvents(api: ApiClient, state: string): Promise<number> {
-  const page = await api.call<{ total: number }>('GET', `webhook-events?state=${state}&limit=1`);
-  assert(page !== undefined);
-  return page.total;
+  for (let page = 1, count = 0; ; page += 1) {
+    const path = `webhook-events?state=${state}&limit=${limit}&page=${page}`;
+    const found = await api.call<{ data: readonly unknown[] }>('GET', path);
+    assert(found !== undefined);
+    count += found.data.length;
+    if (found.data.length < limit) return count;
+  }
 }
 
 function shuffled<T>(items: readonly T[], seed: number): readonly T[] {
