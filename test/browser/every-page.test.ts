@@ -64,6 +64,27 @@ browserTest(
   },
 );
 
+browserTest(
+  'the heading of a new page has the focus and names the tab as soon as it is there',
+  async ({ page, open }) => {
+    await open('/console/start');
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    const seen = await page.evaluate(
+      `new Promise((resolve) => {
+      const before = document.querySelector('h1');
+      new MutationObserver((_, observer) => {
+        const heading = document.querySelector('h1');
+        if (heading === null || heading === before) return;
+        observer.disconnect();
+        resolve({ focus: document.activeElement.tagName, title: document.title });
+      }).observe(document.querySelector('main'), { childList: true, subtree: true });
+      document.querySelector('#navigation a[href="/console/resyncs"]').click();
+    })`,
+    );
+    assert.deepEqual(seen, { focus: 'H1', title: 'Resync · Till' });
+  },
+);
+
 async function expectHeading(page: Page, { name, heading }: ConsolePage): Promise<void> {
   assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, name);
   assert.equal(await page.evaluate('document.activeElement.tagName'), 'H1', name);

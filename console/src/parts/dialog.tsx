@@ -1,5 +1,5 @@
 import type { ComponentChildren, RefObject } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 /** What opens a dialog for an action gives it: called after a success or a cancellation. */
 export interface Closing {
@@ -28,7 +28,8 @@ export function Dialog({
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useClickOutside(dialog, isClosedOutside ? onCancel : undefined);
-  useEffect(() => {
+  // Before it is shown, so that keys that are pressed at once go to the dialog.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     const shown = dialog.current;
     shown?.showModal();

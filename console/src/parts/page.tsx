@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 interface PageProps {
   /** The heading, and the beginning of the tab's title. */
@@ -14,10 +14,11 @@ interface PageProps {
 /** The frame of every page. A screen reader hears the heading after each navigation, because it gets the focus. */
 export function Page({ title, aside, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
+  // Before the page is shown, so that no key that is pressed then goes to where the last page had the focus.
+  useLayoutEffect(() => {
     document.title = `${title} · Till`;
   }, [title]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     heading.current?.focus();
   }, []);
   return (
