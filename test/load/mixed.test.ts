@@ -12,7 +12,7 @@ import { type Rig, startRig } from '../faults/rig/rig.ts';
 import { webhookSecrets } from '../support/backend.ts';
 import { testKey } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
-import { type Hit, OpenLoop, type Shot } from './open-loop.ts';
+import { connectionsMax, type Hit, OpenLoop, type Shot } from './open-loop.ts';
 import { type Holding, holdingOf, median, percentile } from './process-watch.ts';
 
 const loadMinutes = Number(process.env['LOAD_MINUTES'] ?? effort({ short: 0.1, long: 5 }));
@@ -50,8 +50,6 @@ const latencyCountMin = 30;
 const capacityShots = effort({ short: 1_000, long: 2_000 });
 /** Enough to keep the service busy, and too few to overload it. */
 const capacityLanes = 32;
-/** More than the number of requests in progress at which webhooks are shed. */
-const crowdConnections = 1_500;
 const overloadFactor = 4;
 const overloadSeconds = effort({ short: 1, long: 20 });
 const overloadShotsMax = 200_000;
@@ -125,7 +123,7 @@ async function assertSheds(t: TestContext, rig: Rig, load: Load): Promise<void> 
   const perSecond = (served / (performance.now() - startedAtMs)) * 1_000;
   assert.equal(served, capacityShots, 'nothing is shed before its time');
 
-  await loop.fireApart(shots(crowdConnections, 'arriving'), capacityLanes);
+  await loop.fireApart(shots(connectionsMax, 'arriving'), capacityLanes);
   const { hits, sentAtMs, offered, done } = await overload(loop, perSecond, shots);
   const endedAtMs = performance.now();
   for (let isWell = false; !isWell; )

@@ -21,7 +21,7 @@ export interface Hit {
  * Twice the number of requests in progress at which every request is shed. If all connections are in use, a request
  * waits for one.
  */
-const connectionsMax = 4_000;
+export const connectionsMax = 4_000;
 const tickMs = 10;
 
 /**
@@ -67,7 +67,8 @@ export class OpenLoop {
 
   /**
    * Like `fireInLanes`, with a new connection for each request. The connections stay open, so that the overload does
-   * not have to open them first.
+   * not have to open them first. If a service is busy, the kernel may drop an attempt to connect, and repeats it after
+   * one and three seconds. Such a request measures these repetitions, and not the service.
    */
   fireApart(shots: readonly Shot[], lanes: number): Promise<readonly Hit[]> {
     return inLanes(shots, lanes, (shot) => this.#send(shot, this.#connect()));
