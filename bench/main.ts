@@ -22,10 +22,10 @@ if (parsed.help) {
   process.stdout.write(usage);
   process.exit();
 }
-const { only, quick, rounds, payments, isComplete } = parsed;
+const { only, quick, rounds, payments, usageEvents, isComplete } = parsed;
 const profileFolder = parsed.profile ? await mkdtemp(join(tmpdir(), 'till-profiles-')) : undefined;
 
-const opening = Lab.open({ quick, rounds, payments, profileFolder });
+const opening = Lab.open({ quick, rounds, payments, usageEvents, profileFolder });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   // npm passes a signal on, so one for the whole group arrives twice. The second must not end the run before its servers.
   process.on(signal, () => {

@@ -10,6 +10,7 @@ const plain = {
   only: undefined,
   rounds: 3,
   payments: undefined,
+  usageEvents: undefined,
   isComplete: true,
 };
 
@@ -22,6 +23,8 @@ test('without options, everything runs three times', () => {
   assert.deepEqual(readArguments(['--rounds', '1'], known), { ...plain, rounds: 1, isComplete: false });
   const more = { ...plain, payments: 20_000_000, isComplete: false };
   assert.deepEqual(readArguments(['--payments', '20000000'], known), more);
+  const stored = { ...plain, usageEvents: 100_000_000, isComplete: false };
+  assert.deepEqual(readArguments(['--usage-events', '100000000'], known), stored);
   assert.deepEqual(readArguments(['--profile'], known), { ...plain, profile: true, isComplete: false });
 });
 
@@ -35,6 +38,7 @@ test('an error names the invalid argument', () => {
     [['--rounds', '0'], /whole number/],
     [['--rounds', '1.5'], /whole number/],
     [['--payments', 'many'], /--payments takes a whole number/],
+    [['--usage-events', '0'], /--usage-events takes a whole number/],
   ] as const) {
     const parsed = readArguments(args, known);
     assert.ok(typeof parsed === 'string' && reason.test(parsed), String(parsed));

@@ -3,17 +3,21 @@ import { parseArgs } from 'node:util';
 /** With three, the median ignores one bad round. */
 const roundsDefault = 3;
 
+const countNames = ['rounds', 'payments', 'usage-events'] as const;
+type CountName = (typeof countNames)[number];
+
 export const usage = `npm run bench [-- options]
 
   --quick            about nine minutes: 250,000 rows instead of five million, and shorter runs
   --only NAME,NAME   only these rows of the table, and those measured with them
   --rounds N         the number of rounds, ${roundsDefault} by default
   --payments N       so many payments in the large lists, for example 20000000
+  --usage-events N   so many stored usage events in usage_growth, for example 100000000
   --profile          profile the CPU of the service, and print the functions with the most time
   --help             show this help
 
-A run of everything, with the usual number of rounds and payments and without profiles, writes bench/results.json and
-the table in bench/README.md, unless something else uses the machine.
+A run of everything, with the usual numbers and without profiles, writes bench/results.json and the table in
+bench/README.md, unless something else uses the machine.
 `;
 
 export interface BenchArguments {
@@ -22,6 +26,8 @@ export interface BenchArguments {
   readonly rounds: number;
   /** Undefined: as many as there are rows in the other lists. */
   readonly payments: number | undefined;
+  /** Undefined: as many as usual. */
+  readonly usageEvents: number | undefined;
   readonly profile: boolean;
   /** Only a complete run with the default number of rounds is published. Profiling slows the service down. */
   readonly isComplete: boolean;
@@ -41,13 +47,13 @@ export function readArguments(args: readonly string[], known: readonly string[])
   const only = values.only?.split(',');
   const unknown = only?.filter((name) => !known.includes(name)) ?? [];
   if (unknown.length > 0) return `There is no ${unknown.join(', ')}; there are ${known.join(', ')}.`;
-  const rounds = Number(values.rounds ?? roundsDefault);
-  if (!isCount(rounds)) return '--rounds takes a whole number from 1.';
-  const payments = values.payments === undefined ? undefined : Number(values.payments);
-  if (payments !== undefined && !isCount(payments)) return '--payments takes a whole number from 1.';
-  const isUsual = values.rounds === undefined && payments === undefined;
-  const isComplete = only === undefined && isUsual && !profile;
-  return { quick, help, profile, only, rounds, payments, isComplete };
+  const wrong = countNames.find((name) => values[name] !== undefined && !isCount(Number(values[name])));
+  if (wrong !== undefined) return `--${wrong} takes a whole number from 1.`;
+  const countOf = (name: CountName) => (values[name] === undefined ? undefined : Number(values[name]));
+  const [payments, usageEvents] = [countOf('payments'), countOf('usage-events')];
+  const rounds = countOf('rounds') ?? roundsDefault;
+  const isComplete = only === undefined && countNames.every((name) => values[name] === undefined) && !profile;
+  return { quick, help, profile, only, rounds, payments, usageEvents, isComplete };
 }
 
 function isCount(value: number): boolean {
@@ -64,6 +70,7 @@ function parse(args: readonly string[]) {
       only: { type: 'string' },
       rounds: { type: 'string' },
       payments: { type: 'string' },
+      'usage-events': { type: 'string' },
     },
   });
 }

@@ -30,6 +30,8 @@ export interface Scale {
   readonly rounds: number;
   /** How many payments the large lists have. Undefined: as many as rows of the other lists. */
   readonly payments: number | undefined;
+  /** How many usage events are stored in `usage_growth`. Undefined: as many as usual. */
+  readonly usageEvents: number | undefined;
   /** Where the service writes its CPU profiles. Undefined if it is not profiled. */
   readonly profileFolder: string | undefined;
 }

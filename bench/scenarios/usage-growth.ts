@@ -18,7 +18,7 @@ export const usageGrowth: Scenario = {
   names: ['usage_growth'],
   async run(lab) {
     const customers = lab.amount(customersFull, customersQuick);
-    const rows = lab.amount(rowsFull, rowsQuick);
+    const rows = lab.scale.usageEvents ?? lab.amount(rowsFull, rowsQuick);
     await using emptyDatabase = await lab.database('till');
     await using fullDatabase = await lab.database('till');
     await seedEvents(fullDatabase, rows, customers);
