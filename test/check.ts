@@ -19,10 +19,10 @@ import {
 } from './support/run-report.ts';
 
 /**
- * Everything that must hold before a change lands. `quick` leaves out what needs servers; `all` is the whole of it;
- * `faults` runs the tests of faults, load, hostile and random input in their long form, one file at a time. Names of files
- * after the mode run just these tests, with the servers that they need. What is not installed is skipped, and listed at the
- * end; with `CI=true` it fails.
+ * Everything that must hold before a change lands. `quick` leaves out what needs servers; `service` is what the service
+ * guarantees; `all` adds what is delivered with it, and what measures time; `faults` runs the tests of faults, load, hostile
+ * and random input in their long form, one file at a time. Names of files after the mode run just these tests, with the
+ * servers that they need. What is not installed is skipped, and listed at the end; with `CI=true` it fails.
  */
 const unitTests = [
   'src/**/*.test.ts',
@@ -46,6 +46,20 @@ const faultTests = [`test/${folders.faults}/@(${timedFaults}).test.ts`];
 const serverTests = [
   `test/!(${Object.values(folders).join('|')})/**/*.test.ts`,
   `test/${folders.faults}/!(${timedFaults}|${debianTests}).test.ts`,
+];
+/**
+ * What is delivered, and how it is operated: packages, images, charts, guides, examples, demo data, pages in a browser, the
+ * command line, starts and stops, several processes, replicas, upgrades, backups. Only in `all`: they build and start a lot,
+ * and a change of the service that breaks one of them mostly breaks another test too.
+ */
+const deliveredTests = [
+  'test/{browser,deploy,docs,examples,packages}/**/*.test.ts',
+  'test/acceptance/{restore,seed,stripe-cli}.test.ts',
+  'test/client/package.test.ts',
+  'test/faults/{backfill,processes,replica,upgrade}.test.ts',
+  'test/process/{cli,doctor,going-live,start-stop,webhooks-setup}.test.ts',
+  'test/platform/{backup,embedded-postgres,replica}.test.ts',
+  'test/sandbox/{browser*,browser-library/**/*}.test.ts',
 ];
 /** It measures latencies under load, so it has the machine to itself. */
 const loadTests = [`test/${folders.load}/**/*.test.ts`];
@@ -119,16 +133,17 @@ if (files.length === 0) {
   await Promise.all([
     test('tests without servers', unitTests, 1),
     mode === 'faults' ? undefined : checkSource(),
-    mode === 'quick' ? undefined : installPackages(),
+    mode === 'quick' ? undefined : installPackages(mode === 'service' ? 'service' : 'all'),
   ]);
 }
 if (mode !== 'quick' && failures.length === 0) {
   try {
-    await globalSetup({ isWholeRun: mode === 'all' && files.length === 0 });
+    await globalSetup({ isWholeRun: mode !== 'faults' && files.length === 0 });
     if (files.length > 0) await test('these tests', files, 1);
     else if (mode === 'faults') await test('faults, load, hostile and random input', longTests, 1);
-    else {
-      await test('tests with servers', serverTests, serverConcurrency);
+    else
+      await test('tests with servers', serverTests, serverConcurrency, mode === 'all' ? [] : deliveredTests);
+    if (mode === 'all' && files.length === 0) {
       await test('tests of faults', faultTests, faultConcurrency);
       await test('test of load', loadTests, 1);
     }
@@ -140,7 +155,7 @@ process.stdout.write(describeSlowest(output) + describeSkips(output) + describeF
 if (failures.length > 0) process.exitCode = 1;
 
 async function checkSource(): Promise<void> {
-  await check('format and lint', 'biome', ['ci', '--error-on-warnings', '.']);
+  await check('format and lint', 'biome', ['ci', '--colors=off', '--error-on-warnings', '.']);
   // Several threads of the compiler each check the types that files share. One takes two thirds of their CPU time.
   await check('types', 'tsc', ['--singleThreaded']);
   await check('types of the console', 'tsc', ['-p', 'console', '--singleThreaded']);
@@ -149,13 +164,19 @@ async function checkSource(): Promise<void> {
 }
 
 /** Runs test files with the servers that they need. */
-async function test(name: string, patterns: readonly string[], concurrency: number): Promise<void> {
+async function test(
+  name: string,
+  patterns: readonly string[],
+  concurrency: number,
+  exclude: readonly string[] = [],
+): Promise<void> {
   // What comes after a failure would only bury the reason.
   if (failures.length > 0) return;
-  const filesOf = (pattern: string) => globSync(pattern, { cwd: root, exclude: ['**/node_modules/**'] });
-  const unknown = patterns.filter((pattern) => filesOf(pattern).length === 0);
+  const filesOf = (pattern: string, without: readonly string[] = []) =>
+    globSync(pattern, { cwd: root, exclude: ['**/node_modules/**', ...without] });
+  const unknown = [...patterns, ...exclude].filter((pattern) => filesOf(pattern).length === 0);
   if (unknown.length > 0) throw new Error(`no such test file: ${unknown.join(', ')}`);
-  const found = patterns.flatMap(filesOf).sort();
+  const found = patterns.flatMap((pattern) => filesOf(pattern, exclude)).sort();
   const longest = longestFirst.filter((file) => found.includes(file));
   const startedAtMs = performance.now();
   const ran = await runFiles([...new Set([...longest, ...found])], concurrency);

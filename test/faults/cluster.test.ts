@@ -1,7 +1,7 @@
 /**
  * PostgreSQL as users run it when one machine is not enough: three servers under Patroni, with etcd and HAProxy. The
- * primary changes under load, by order and because its machine dies. Till is told nothing. It is not a part of `npm test`,
- * because a cluster that shares two cores with other tests changes its primary by itself.
+ * primary changes under load, by order and because its machine dies. Till is told nothing. It is only a part of
+ * `npm run test:faults`, because a cluster that shares two cores with other tests changes its primary by itself.
  */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

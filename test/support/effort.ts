@@ -3,7 +3,7 @@ export const effortVariable = 'TEST_EFFORT';
 
 const isLong = process.env[effortVariable] === 'long';
 
-/** How much of something a test does: the short form in `npm test`, the long one in `npm run test:faults`. */
+/** How much of something a test does: the long form in `npm run test:faults`, the short one everywhere else. */
 export function effort<T>(amount: { readonly short: T; readonly long: T }): T {
   return isLong ? amount.long : amount.short;
 }

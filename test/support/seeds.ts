@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { effort } from './effort.ts';
 
 /**
- * The one place that decides the seeds of the tests. `npm test` tries the same inputs on every run: those of the pinned
- * seeds. `npm run test:faults` tries the pinned seeds and as many random ones. A failure names its seed; setting the
+ * The one place that decides the seeds of the tests. Every run tries the same inputs, those of the pinned seeds, and
+ * `npm run test:faults` as many random ones as well. A failure names its seed; setting the
  * variable repeats it. A seed that has found a bug is added to the pinned ones and stays there.
  */
 const pinnedSeeds = {
