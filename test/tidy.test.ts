@@ -43,6 +43,17 @@ const imports: readonly Import[] = source.flatMap(({ path, text }) =>
   })),
 );
 
+/** The packages that are loaded when a file runs. */
+const packageImports = source.flatMap(({ path, text }) =>
+  [
+    ...text.matchAll(
+      /^(?:import|export)(?! type)[^;]*?from '((?:@[\w-]+\/)?[\w.-]+)[^':]*'|import\('((?:@[\w-]+\/)?[\w.-]+)[^':]*'\)/gms,
+    ),
+  ]
+    .map(([, named, dynamic]) => ({ path, name: named ?? dynamic ?? '' }))
+    .filter(({ name }) => !name.startsWith('.')),
+);
+
 const domains = [
   'customers',
   'plans',
@@ -225,6 +236,22 @@ test('the adapter imports the port, the model and the platform, and nothing abov
     breaches(({ from, to }) => isAdapter(from) && !isBelow(to)),
     [],
   );
+});
+
+test('where only the packages of production are installed, nothing that runs is missing', () => {
+  const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const installed = new Set(Object.keys({ ...dependencies, ...optionalDependencies }));
+  assert.deepEqual(
+    packageImports.filter(
+      ({ path, name }) => /^(src|sandbox\/(?!browser|testing))/.test(path) && !installed.has(name),
+    ),
+    [],
+  );
+});
+
+test("the processor's package is loaded in one place: the errors of two copies are different classes", () => {
+  const places = packageImports.filter(({ path, name }) => path.startsWith('src/') && name === 'stripe');
+  assert.deepEqual(places, [{ path: 'src/processor/stripe/wire/stripe-package.ts', name: 'stripe' }]);
 });
 
 test("a table's SQL lives in its own store", () => {

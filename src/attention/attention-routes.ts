@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, type TProperties, type TSchema, Type } from 'typebox';
+import type { Static, TProperties, TSchema } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import { DateTime, dateTime, Id, nullable, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { grants } from '../model/api-key.ts';
+import { Type } from '../platform/schemas.ts';
 import type { AttentionService } from './attention-service.ts';
 
 const time = (description: string) => nullable(dateTime(description));

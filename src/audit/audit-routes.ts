@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
   CursorQuery,
@@ -12,6 +12,7 @@ import {
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { type AuditEntry, auditRetentionDays, otherActions } from '../model/audit-entry.ts';
+import { Type } from '../platform/schemas.ts';
 import type { AuditLog } from './audit-log.ts';
 
 const actions = otherActions.map((action) => `\`${action}\``).join(', ');

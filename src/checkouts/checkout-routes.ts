@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { Failure, invalidRequest } from '../errors.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
@@ -9,6 +9,7 @@ import { registerListRoute } from '../http/read-routes.ts';
 import { grants } from '../model/api-key.ts';
 import { checkoutStatuses } from '../model/checkout.ts';
 import { isRoundAmount, roundAmountMistake } from '../model/round-amount.ts';
+import { Type } from '../platform/schemas.ts';
 import type { CheckoutPage } from '../processor/port/checkout-calls.ts';
 import { parseAddOns } from '../subscriptions/add-ons.ts';
 import { planFailures } from '../subscriptions/changes/subscription-patch-schema.ts';

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import {
   amountOf,
   Currency,
@@ -20,6 +20,7 @@ import {
 import { component } from '../http/docs/components.ts';
 import { checkoutModes, checkoutPaymentStatuses, checkoutStatuses } from '../model/checkout.ts';
 import type { Metadata } from '../model/metadata.ts';
+import { Type } from '../platform/schemas.ts';
 import { itemFields, trialFields } from '../subscriptions/changes/subscription-patch-schema.ts';
 import { promotionCodeLengthMax } from '../subscriptions/promotion-code.ts';
 

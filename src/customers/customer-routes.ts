@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
   body,
@@ -18,6 +18,7 @@ import {
 import { component } from '../http/docs/components.ts';
 import { patternRule } from '../http/input/validator.ts';
 import { registerListRoute } from '../http/read-routes.ts';
+import { Type } from '../platform/schemas.ts';
 import type { CustomerDependents, CustomerService } from './customer-service.ts';
 import { customerView } from './customer-view.ts';
 

@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { withDeadline } from '../platform/deadline.ts';
 import {
   formatPosition,
@@ -10,6 +9,7 @@ import {
   type Reading,
   runReading,
 } from '../platform/position.ts';
+import { Type } from '../platform/schemas.ts';
 import type { OpenapiDocument } from './docs/components.ts';
 
 declare module 'fastify' {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
@@ -15,6 +15,7 @@ import {
 import { component } from '../http/docs/components.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { invoiceStatuses } from '../model/invoice.ts';
+import { Type } from '../platform/schemas.ts';
 import type { InvoiceService, PlannedLine } from './invoice-service.ts';
 import { invoiceView } from './invoice-view.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
   body,
@@ -15,6 +15,7 @@ import {
 import { component } from '../http/docs/components.ts';
 import { keyNamePattern, type StoredKey, scopes } from '../model/api-key.ts';
 import { parseInstant } from '../platform/instant.ts';
+import { Type } from '../platform/schemas.ts';
 import type { KeyService } from './key-service.ts';
 
 const Name = Type.String({

@@ -1,6 +1,7 @@
-import { type Static, type TProperties, Type } from 'typebox';
+import type { Static, TProperties } from 'typebox';
 import { nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
+import { Type } from '../platform/schemas.ts';
 
 const amount = (description: string) =>
   Type.Integer({ description: `${description} In the smallest unit of the currency.` });

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
@@ -15,6 +15,7 @@ import {
 import { component } from '../http/docs/components.ts';
 import { withCustomers } from '../http/read-routes.ts';
 import { idTime } from '../platform/id.ts';
+import { Type } from '../platform/schemas.ts';
 import { type CurrentSubscriber, type MoveName, moveNames, type StoredMove } from './move.ts';
 import { OverviewQuery, OverviewSchema, overviewExample } from './overview-schema.ts';
 import type { OverviewService } from './overview-service.ts';

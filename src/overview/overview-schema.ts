@@ -1,6 +1,7 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { dateTime, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
+import { Type } from '../platform/schemas.ts';
 import { day, growthExample, growthProperties, number } from './growth-schema.ts';
 import { intervals } from './overview-range.ts';
 

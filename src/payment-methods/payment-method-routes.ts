@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import { body, DateTime, Id, IdempotencyKey, nullable, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { optionalBody } from '../http/input/validator.ts';
+import { Type } from '../platform/schemas.ts';
 import type { PaymentMethodService, SavedPaymentMethod } from './payment-method-service.ts';
 
 const PaymentMethodSchema = component('PaymentMethod', {

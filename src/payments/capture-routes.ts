@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import { amountOf, body, IdempotencyKey, response } from '../http/docs/api-schema.ts';
 import { optionalBody } from '../http/input/validator.ts';
+import { Type } from '../platform/schemas.ts';
 import { PaymentSchema, paymentExample } from './payment-routes.ts';
 import type { PaymentService } from './payment-service.ts';
 import { paymentView } from './payment-view.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { invalidRequest } from '../errors.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
@@ -26,6 +26,7 @@ import { inCurrency } from '../http/input/validator.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import type { FilterValues } from '../mirrors/list-filter.ts';
 import { paymentSources, paymentStatuses } from '../model/payment.ts';
+import { Type } from '../platform/schemas.ts';
 import type { NewPaymentRequest } from './payment-creation.ts';
 import type { PaymentService } from './payment-service.ts';
 import { paymentView } from './payment-view.ts';

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
   body,
@@ -9,6 +8,7 @@ import {
   IdempotencyKey,
   response,
 } from '../http/docs/api-schema.ts';
+import { Type } from '../platform/schemas.ts';
 import { PaymentSchema, paymentExample } from './payment-routes.ts';
 import type { PaymentService } from './payment-service.ts';
 import { paymentView } from './payment-view.ts';

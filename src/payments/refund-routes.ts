@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
@@ -16,6 +16,7 @@ import { component } from '../http/docs/components.ts';
 import { optionalBody } from '../http/input/validator.ts';
 import { registerListRoute } from '../http/read-routes.ts';
 import { type Refund, refundReasons, refundStatuses } from '../model/refund.ts';
+import { Type } from '../platform/schemas.ts';
 import { PaymentSchema, paymentExample } from './payment-routes.ts';
 import { paymentView } from './payment-view.ts';
 import type { RefundService } from './refund-service.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import { columnsOf } from '../http/csv/csv.ts';
 import { wantsCsv } from '../http/csv/csv-exports.ts';
@@ -26,6 +26,7 @@ import {
   groupPattern,
   type PlanFeatures,
 } from '../model/plan-features.ts';
+import { Type } from '../platform/schemas.ts';
 import type { PlanValues } from '../processor/port/processor.ts';
 import { planExample as example, featureTypes, PlanSchema } from './plan-schema.ts';
 import type { PlanService } from './plan-service.ts';

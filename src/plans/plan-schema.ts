@@ -1,8 +1,9 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { DateTime, Id, MetadataResponse, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { planIntervals } from '../model/plan.ts';
 import type { PlanFeatures } from '../model/plan-features.ts';
+import { Type } from '../platform/schemas.ts';
 
 export const featureTypes = ['boolean', 'integer', 'string'];
 

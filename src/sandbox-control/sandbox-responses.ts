@@ -1,5 +1,6 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { DateTime, nullable } from '../http/docs/api-schema.ts';
+import { Type } from '../platform/schemas.ts';
 import { deliveryModes, faultKinds } from './sandbox-modes.ts';
 
 /** The responses of the sandbox's controls, and how the API shows them. */

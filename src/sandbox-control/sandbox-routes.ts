@@ -1,7 +1,8 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
-import { type Static, type TSchema, Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { IdParams } from '../http/docs/api-schema.ts';
+import { Type } from '../platform/schemas.ts';
 import type { ControlRequest, SandboxControl } from './sandbox-control.ts';
 import { deliveryModes, faultKinds } from './sandbox-modes.ts';
 import {

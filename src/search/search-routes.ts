@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import { DateTime, Id, nullable, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { patternRule } from '../http/input/validator.ts';
 import { grants } from '../model/api-key.ts';
+import { Type } from '../platform/schemas.ts';
 import { foundTypes, type Match, matchedFields, resultsMax } from './search.ts';
 import type { SearchService } from './search-service.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
@@ -17,6 +17,7 @@ import { component } from '../http/docs/components.ts';
 import { optionalBody } from '../http/input/validator.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { type Subscription, subscriptionStatuses } from '../model/subscription.ts';
+import { Type } from '../platform/schemas.ts';
 import { parseAddOns } from './add-ons.ts';
 import {
   cancellationReason,

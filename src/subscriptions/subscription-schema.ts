@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import {
   DateTime,
   Id,
@@ -10,6 +10,7 @@ import {
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { subscriptionStatuses } from '../model/subscription.ts';
+import { Type } from '../platform/schemas.ts';
 
 const DiscountSchema = Type.Object(
   {

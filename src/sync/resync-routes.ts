@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import { body, DateTime, Id, nullable, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { optionalBody } from '../http/input/validator.ts';
 import { resources } from '../model/facts.ts';
+import { Type } from '../platform/schemas.ts';
 import { type ResyncRun, resyncStatuses } from './resync-run.ts';
 import type { ResyncRuns } from './resync-runs.ts';
 

@@ -1,7 +1,8 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { DateTime, Id, IdempotencyKey, Name, NextCursor } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { meterKeyPattern, meterResets } from '../model/meter.ts';
+import { Type } from '../platform/schemas.ts';
 
 const Key = Type.String({
   pattern: meterKeyPattern,

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import {
   CursorQuery,
   DateTime,
@@ -11,6 +11,7 @@ import {
 import { component } from '../http/docs/components.ts';
 import { patternRule } from '../http/input/validator.ts';
 import { meterKeyLengthMax } from '../model/meter.ts';
+import { Type } from '../platform/schemas.ts';
 import { daysDefault, daysMax } from './usage-reading.ts';
 import { rejectionCodes } from './usage-service.ts';
 

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import { DateTime, dateTime, nullable, PageQuery, pageOf, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { type WebhookEvent, webhookEventStates } from '../model/webhook-event.ts';
+import { Type } from '../platform/schemas.ts';
 import type { WebhookEventService } from './webhook-event-service.ts';
 
 const EventSchema = component('WebhookEvent', {

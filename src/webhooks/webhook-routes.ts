@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { Failure } from '../errors.ts';
 import { bodyFailures, commonFailures } from '../http/api-routes.ts';
 import { response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import type { Clock } from '../platform/clock.ts';
+import { Type } from '../platform/schemas.ts';
 import { runInSpan } from '../platform/tracing.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from './inbox.ts';

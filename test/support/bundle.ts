@@ -62,6 +62,8 @@ const keepAddresses: Plugin = {
     onLoad({ filter: /\/(src|sandbox|test)\/.*\.ts$/ }, async ({ path }) => {
       const source = await readFile(path, 'utf8');
       const contents = source
+        // esbuild joins what it sees a file require.
+        .replaceAll('createRequire(import.meta.url)(', 'require(')
         .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href))
         .replaceAll('import.meta.dirname', JSON.stringify(dirname(path)));
       return { loader: 'ts', contents };

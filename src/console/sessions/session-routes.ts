@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { Failure } from '../../errors.ts';
 import { type ApiGuard, signedOut } from '../../http/access/api-guard.ts';
 import { sessionProof } from '../../http/access/api-key.ts';
 import type { NewAuditEntry, Sender } from '../../model/audit-entry.ts';
+import { Type } from '../../platform/schemas.ts';
 import type { ConsoleAccess } from './console-access.ts';
 import type { SessionService } from './session-service.ts';
 

@@ -1,6 +1,7 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { CursorQuery, DateTime, dateTime, Id, NextCursor, nullable } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
+import { Type } from '../../platform/schemas.ts';
 import { eventObjectTypes, eventTypes } from '../event.ts';
 import { eventId } from '../feed/event-id.ts';
 import { eventExample } from '../feed/event-schema.ts';

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
 import { body, Id, response } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import { optionalBody } from '../../http/input/validator.ts';
+import { Type } from '../../platform/schemas.ts';
 import { EventSchema, eventExample } from '../feed/event-schema.ts';
 import { bodyOf } from '../feed/stored-event.ts';
 import {

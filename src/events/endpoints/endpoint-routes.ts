@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
 import { body, CursorQuery, response } from '../../http/docs/api-schema.ts';
+import { Type } from '../../platform/schemas.ts';
 import {
   DeliveriesQuery,
   DeliveryListSchema,

@@ -1,7 +1,8 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { DateTime, dateTime, Id, IdempotencyKey, NextCursor, nullable } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import { optionalBody } from '../../http/input/validator.ts';
+import { Type } from '../../platform/schemas.ts';
 import { type EventType, eventTypes } from '../event.ts';
 import { disabledReasons, type EventEndpoint } from './endpoint.ts';
 import { urlLengthMax } from './endpoint-address.ts';

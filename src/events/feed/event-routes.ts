@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { Failure, invalidRequest } from '../../errors.ts';
 import { ApiRoutes } from '../../http/api-routes.ts';
 import { CustomerIdFilter, nullable, response } from '../../http/docs/api-schema.ts';
@@ -10,6 +9,7 @@ import { comparedWithIds } from '../../http/input/validator.ts';
 import { OpenReaders } from '../../http/load/open-readers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
+import { Type } from '../../platform/schemas.ts';
 import { type EventSelection, type EventType, eventTypes, isEventType } from '../event.ts';
 import type { EventFeed, FeedPage } from './event-feed.ts';
 import { eventId, type FeedStart } from './event-id.ts';

@@ -1,6 +1,7 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { DateTime, Id, IncludedCustomer, nullable } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
+import { Type } from '../../platform/schemas.ts';
 import { eventObjectTypes, eventTypes } from '../event.ts';
 
 const CauseSchema = Type.Object(

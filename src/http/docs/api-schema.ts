@@ -1,4 +1,4 @@
-import { type Static, type TProperties, type TSchema, Type } from 'typebox';
+import type { Static, TProperties, TSchema } from 'typebox';
 import { sortNames } from '../../mirrors/list-sort.ts';
 import { externalIdLengthMax, externalIdPattern } from '../../model/customer.ts';
 import {
@@ -12,6 +12,7 @@ import {
 } from '../../model/metadata.ts';
 import { returnUrlLengthMax } from '../../model/return-url.ts';
 import { roundAmountRule } from '../../model/round-amount.ts';
+import { Type } from '../../platform/schemas.ts';
 import { comparedWithIds } from '../input/validator.ts';
 import { component } from './components.ts';
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, type TSchema, Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
+import { Type } from '../../platform/schemas.ts';
 import { shareConcurrent } from '../../platform/share-concurrent.ts';
 import { version } from '../../platform/version.ts';
 import { component } from '../docs/components.ts';
@@ -19,7 +20,10 @@ const DependencyHealth = Type.Object(
   { status: Type.String({ description: '`up` or `down`.' }), message: Type.Optional(Type.String()) },
   { additionalProperties: true },
 );
-const DependencyMap = Type.Record(Type.String(), DependencyHealth);
+const DependencyMap = Type.Unsafe<Record<string, Static<typeof DependencyHealth>>>({
+  type: 'object',
+  patternProperties: { '^.*$': DependencyHealth },
+});
 
 const HealthSchema = component('Health', {
   status: Type.String({ description: '`ok` if every dependency is up, otherwise `error`.' }),

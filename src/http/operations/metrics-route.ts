@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { withDeadline } from '../../platform/deadline.ts';
 import type { Metrics } from '../../platform/metrics.ts';
+import { Type } from '../../platform/schemas.ts';
 import { shareConcurrent } from '../../platform/share-concurrent.ts';
 import { operatorRoute } from './operator-route.ts';
 

@@ -1,6 +1,5 @@
 import http from 'node:http';
 import https from 'node:https';
-import { Stripe } from 'stripe';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { currentTurn } from '../../platform/turn.ts';
@@ -31,6 +30,7 @@ import type { AdapterContext } from './wire/adapter-context.ts';
 import { type CallLimits, callLimits, createCaller, gateCalls } from './wire/calls.ts';
 import { createHttpClient } from './wire/http-client.ts';
 import { SentWrites } from './wire/sent-writes.ts';
+import { Stripe } from './wire/stripe-package.ts';
 
 interface StripeProcessorOptions {
   readonly secretKey: string;

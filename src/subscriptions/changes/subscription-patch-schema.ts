@@ -1,6 +1,6 @@
-import { Type } from 'typebox';
 import type { FailureCode } from '../../errors.ts';
 import { dateTime, Id, nullable } from '../../http/docs/api-schema.ts';
+import { Type } from '../../platform/schemas.ts';
 import { addOnsMax } from '../add-ons.ts';
 import { prorations, quantityMax } from './subscription-patch.ts';
 

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
 import { body, DateTime, dateTime, nullable, response } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
+import { Type } from '../../platform/schemas.ts';
 import type { SubscriptionService } from '../subscription-service.ts';
 import { parseTerms } from './subscription-patch.ts';
 import { changeFailures, termsFields } from './subscription-patch-schema.ts';

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
 import {
   body,
@@ -11,6 +10,7 @@ import {
   response,
 } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
+import { Type } from '../../platform/schemas.ts';
 import type { EntitlementService } from '../entitlements/entitlement-service.ts';
 import { SubscriptionSchema, subscriptionExample } from '../subscription-schema.ts';
 import type { SubscriptionService } from '../subscription-service.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
 import { DateTime, dateTime, ExternalId, Id, nullable, response } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
@@ -7,6 +7,7 @@ import { sendIfChanged } from '../../http/input/if-none-match.ts';
 import { entitlementReasons } from '../../model/entitlement.ts';
 import type { PlanFeatures } from '../../model/plan-features.ts';
 import { subscriptionStatuses } from '../../model/subscription.ts';
+import { Type } from '../../platform/schemas.ts';
 import type { SubscriptionService } from '../subscription-service.ts';
 import type { CustomerEntitlements, EntitlementService } from './entitlement-service.ts';
 

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
 import { body, Id, IdempotencyKey, methodIdOf, response } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import { optionalBody } from '../../http/input/validator.ts';
+import { Type } from '../../platform/schemas.ts';
 import type { EntitlementService } from '../entitlements/entitlement-service.ts';
 import { activeExample, SubscriptionSchema } from '../subscription-schema.ts';
 import type { SubscriptionService } from '../subscription-service.ts';

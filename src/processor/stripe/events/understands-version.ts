@@ -1,4 +1,4 @@
-import { Stripe } from 'stripe';
+import { Stripe } from '../wire/stripe-package.ts';
 
 /** The oldest version whose shape the mappings know. Since then subscriptions refer to prices instead of plans. */
 const oldestDate = '2020-08-27';

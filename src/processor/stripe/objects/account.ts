@@ -1,8 +1,8 @@
-import { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
 import type { Processor } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { headerDateMs } from '../wire/response-as-of.ts';
+import { Stripe } from '../wire/stripe-package.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 /** Another server of the wire API may not have this call. The real processor always has it. */

@@ -1,9 +1,10 @@
-import { Stripe } from 'stripe';
+import type { Stripe as StripeTypes } from 'stripe';
 import { Failure } from '../../../errors.ts';
 import type { WebhookEndpoint, WebhookEndpointCalls } from '../../port/webhook-endpoint-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing } from '../wire/attempt.ts';
 import { fetchAll, fetchFrom } from '../wire/listing.ts';
+import { Stripe } from '../wire/stripe-package.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 const setupKeyName = 'till_setup_key';
@@ -13,7 +14,7 @@ const secretTakenName = 'till_secret_taken_by';
 /** The description in the dashboard. */
 const description = 'Till';
 
-type EnabledEvents = Stripe.WebhookEndpointCreateParams.EnabledEvent[];
+type EnabledEvents = StripeTypes.WebhookEndpointCreateParams.EnabledEvent[];
 
 export function createWebhookEndpointCalls(context: AdapterContext): WebhookEndpointCalls {
   const { stripe, call } = context;
