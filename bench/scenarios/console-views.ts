@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { browser, closeBrowser, skipWithoutChromium } from '../../test/browser/support/chromium.ts';
-import { freePort } from '../../test/support/redis-server.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import type { BenchDatabase } from '../lab/database.ts';
 import type { Lab } from '../lab/lab.ts';
 import { listShops } from '../lab/list-shops.ts';

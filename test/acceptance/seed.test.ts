@@ -14,8 +14,8 @@ import { assertMirrored, listAll, readMirroredIds } from '../support/checks/mirr
 import { assertEventsComplete } from '../support/checks/outbox.ts';
 import { testKey } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
+import { freePort } from '../support/free-port.ts';
 import type { CustomerBody, PageBody } from '../support/objects.ts';
-import { freePort } from '../support/redis-server.ts';
 import { runTill } from '../support/run-till.ts';
 import { startTill } from '../support/till.ts';
 import { projectFolder, quickCommand } from '../support/till-in-child.ts';

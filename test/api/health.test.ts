@@ -6,8 +6,9 @@ import { Database } from '../../src/platform/postgres.ts';
 import { RedisCache } from '../../src/platform/redis-cache.ts';
 import { version } from '../../src/platform/version.ts';
 import { startFrame } from '../support/frame.ts';
+import { freePort } from '../support/free-port.ts';
 import { captureLog } from '../support/log-capture.ts';
-import { freePort, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
+import { skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 
 const { logger } = captureLog();

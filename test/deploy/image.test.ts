@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startBackend } from '../support/backend.ts';
-import { freePort } from '../support/redis-server.ts';
+import { freePort } from '../support/free-port.ts';
 import { lineToDatabase } from '../support/tcp-line.ts';
 import { backendEnvironment } from '../support/till-in-child.ts';
 import { startContainer } from './support/container.ts';

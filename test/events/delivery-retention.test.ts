@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { deliveryCalls } from '../support/deliveries.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { startEventSink } from '../support/event-sink.ts';
+import { freePort } from '../support/free-port.ts';
 import type { CustomerBody } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import { projectFolder } from '../support/till-in-child.ts';
@@ -104,16 +105,6 @@ test('the example of docs/webhooks-out.md verifies and handles an event once', a
   assert.equal(forged.status, 400);
   assert.ok(!printed.includes(String(line)), 'a repeated event is not handled again');
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  assert(address !== null && typeof address === 'object');
-  server.close();
-  await once(server, 'close');
-  return address.port;
-}
 
 async function listens(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');

@@ -14,9 +14,9 @@ import { browser, closeBrowser, skipWithoutChromium } from '../browser/support/c
 import { type Problems, watchProblems } from '../browser/support/problems.ts';
 import { createLifetime, type Lifetime } from '../support/backend.ts';
 import { testKey } from '../support/client.ts';
+import { freePort } from '../support/free-port.ts';
 import type { SubscriptionBody } from '../support/objects.ts';
 import { atProcessEnd } from '../support/process-end.ts';
-import { freePort } from '../support/redis-server.ts';
 import { startTill } from '../support/till.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';

@@ -9,10 +9,10 @@ import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { browser, closeBrowser, skipWithoutChromium } from '../browser/support/chromium.ts';
+import { freePort } from '../support/free-port.ts';
 import { readPage } from '../support/markdown.ts';
 import { nodes, skipWithoutOlderNodes } from '../support/older-nodes.ts';
 import { atProcessEnd } from '../support/process-end.ts';
-import { freePort } from '../support/redis-server.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 import {
   bytesIn,

@@ -35,6 +35,7 @@ import {
   mainServerPid,
   type ServiceProcess,
   serverPids,
+  signalServers,
   spawnService,
 } from '../support/embedded-postgres-processes.ts';
 import { silentLogger } from '../support/log-capture.ts';
@@ -55,9 +56,7 @@ const dataDirs: string[] = [];
 afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.stop()));
   await Promise.all(services.splice(0).map(killService));
-  for (const dataDir of dataDirs.splice(0)) {
-    for (const pid of serverPids(dataDir)) process.kill(pid, 'SIGKILL');
-  }
+  for (const dataDir of dataDirs.splice(0)) signalServers(dataDir, 'SIGKILL');
 });
 after(() => rmSync(scratch, { recursive: true, force: true, maxRetries: 10 }));
 
@@ -321,7 +320,7 @@ describe('after a service was killed', () => {
     await query(await killed.url, writeOne);
     const owner = statSync(join(dataDir, 'postgres/cluster/data')).uid;
     await killService(killed);
-    for (const pid of serverPids(dataDir)) process.kill(pid, 'SIGKILL');
+    signalServers(dataDir, 'SIGKILL');
 
     // The server asks whether a process of its own user has that number, so the bystander runs as that user.
     const bystander = spawn('cat', {

@@ -18,9 +18,9 @@ import {
   streamedSettings,
 } from '../faults/rig/postgres-copy.ts';
 import type { PostgresServer } from '../faults/rig/postgres-server.ts';
+import { freePort } from '../support/free-port.ts';
 import { silentLogger as logger } from '../support/log-capture.ts';
 import { PgBouncer, skipWithoutPgBouncer } from '../support/pgbouncer.ts';
-import { freePort } from '../support/redis-server.ts';
 import { TcpLine } from '../support/tcp-line.ts';
 import { until } from '../support/until.ts';
 

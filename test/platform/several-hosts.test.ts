@@ -11,8 +11,8 @@ import { connectToPrimary } from '../../src/platform/primary-connection.ts';
 import { migrationsFolder } from '../../src/till/compose-database.ts';
 import { copyFiles, promote, replicaSettings, startOnCopy } from '../faults/rig/postgres-copy.ts';
 import { PostgresServer } from '../faults/rig/postgres-server.ts';
+import { freePort } from '../support/free-port.ts';
 import { silentLogger as logger } from '../support/log-capture.ts';
-import { freePort } from '../support/redis-server.ts';
 import { TcpLine } from '../support/tcp-line.ts';
 
 /** A primary and a standby with the same data, each behind a port. */

@@ -93,6 +93,17 @@ export function serverPids(dataDir: string): number[] {
     .map(Number);
 }
 
+/** Sends a signal to every process of a server. */
+export function signalServers(dataDir: string, signal: NodeJS.Signals): void {
+  for (const pid of serverPids(dataDir)) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It has ended since the list was read.
+    }
+  }
+}
+
 export function commandLineOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { serverUserCandidates } from '../../src/platform/embedded-postgres/server-user.ts';
-import { freePort } from './redis-server.ts';
+import { freePort } from './free-port.ts';
 import { findProgram, skipWithoutProgram } from './require-program.ts';
 
 const program = findProgram('pgbouncer') ?? 'pgbouncer';

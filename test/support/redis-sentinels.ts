@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createClient } from '@redis/client';
+import { freePort } from './free-port.ts';
 import { inTurn } from './in-turn.ts';
-import { freePort, startRedisWith } from './redis-server.ts';
+import { startRedisWith } from './redis-server.ts';
 import { findProgram } from './require-program.ts';
 import { until } from './until.ts';
 

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Certificates } from './certificates.ts';
+import { freePort } from './free-port.ts';
 import { findProgram, skipWithout } from './require-program.ts';
 
 /** Where the global set-up leaves the address of the test server for the test processes. */
@@ -72,28 +72,4 @@ async function start(url: string, listening: readonly string[]): Promise<RedisSe
 /** For a test's options: why it is skipped where there is no Redis. */
 export function skipWithoutRedis(): string | false {
   return skipWithout(process.env[redisVariable] !== undefined, { what: 'Redis', install });
-}
-
-/** Below those that systems give to connections and to servers that name no port, so that none of these takes it. */
-const ports = { first: 20_000, count: 10_000 };
-/** Test processes with neighbouring ids begin so far apart. */
-const portsPerProcess = 37;
-let nextPort = (process.pid * portsPerProcess) % ports.count;
-
-/** A port for a server that starts later. */
-export async function freePort(): Promise<number> {
-  for (let attempt = 0; attempt < ports.count; attempt += 1) {
-    const port = ports.first + nextPort;
-    nextPort = (nextPort + 1) % ports.count;
-    const server = createServer().listen(port, '127.0.0.1');
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    );
-    if (!isFree) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
-  throw new Error('no port is free');
 }

@@ -234,12 +234,19 @@ async function pauseCommits({ sql }: Backend) {
     return null; end $$`);
   await sql(`create constraint trigger pause after insert on till.webhook_events
     deferrable initially deferred for each row execute function till.pause()`);
-  const paused = `from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`;
+  const pids = async (where: string) =>
+    (await sql<{ pid: number }>(`select pid from pg_stat_activity where ${where}`)).map(({ pid }) => pid);
+  let paused: readonly number[] = [];
   return {
-    reached: () => until(async () => (await sql(`select ${paused}`)).length > 0),
+    reached: () =>
+      until(async () => {
+        paused = await pids(`datname = current_database() and wait_event = 'PgSleep'`);
+        return paused.length > 0;
+      }),
+    // Between two sleeps it looks for the end of the pause, so only its number finds it at any time.
     end: async () => {
-      await sql(`select pg_terminate_backend(pid) ${paused}`);
-      await until(async () => (await sql(`select ${paused}`)).length === 0);
+      await sql('select pg_terminate_backend(pid) from unnest($1::integer[]) as pid', [paused]);
+      await until(async () => (await pids(`pid in (${paused})`)).length === 0);
     },
     resume: () => sql('insert into till.resumed default values'),
   };

@@ -5,7 +5,7 @@ import { globSync } from 'node:fs';
 import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../../support/redis-server.ts';
+import { freePort } from '../../support/free-port.ts';
 import { skipWithout } from '../../support/require-program.ts';
 import { runOnServer } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

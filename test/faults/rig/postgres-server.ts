@@ -20,7 +20,7 @@ import {
 } from '../../../src/platform/embedded-postgres/server-command.ts';
 import { serverArguments, socketPort } from '../../../src/platform/embedded-postgres/settings.ts';
 import { copyCluster } from '../../support/cluster-template.ts';
-import { clusterNameFor, serverPids } from '../../support/embedded-postgres-processes.ts';
+import { clusterNameFor, serverPids, signalServers } from '../../support/embedded-postgres-processes.ts';
 import { silentLogger } from '../../support/log-capture.ts';
 
 /** PostgreSQL's own signals for its ways to stop, and the kernel's. */
@@ -121,25 +121,27 @@ export class PostgresServer {
     await this.#server?.ended;
   }
 
-  /** Stops all of its processes. Connections stay open. */
-  /** A process that is forked while the others are being stopped is stopped in the next pass. */
+  /**
+   * Stops all of its processes. Connections stay open. A process that is forked while the others are being stopped is
+   * stopped in the next pass.
+   */
   freeze(): void {
     const frozen = new Set<number>();
     for (;;) {
       const running = serverPids(this.#dataDir).filter((pid) => !frozen.has(pid));
       if (running.length === 0) return;
-      this.#signal('SIGSTOP');
+      signalServers(this.#dataDir, 'SIGSTOP');
       for (const pid of running) frozen.add(pid);
     }
   }
 
   thaw(): void {
-    this.#signal('SIGCONT');
+    signalServers(this.#dataDir, 'SIGCONT');
   }
 
   /** Whatever state it is in, it executes no further statement. */
   async remove(): Promise<void> {
-    this.#signal('SIGKILL');
+    signalServers(this.#dataDir, 'SIGKILL');
     await this.ended();
     await rm(this.#dataDir, { recursive: true, force: true, maxRetries: 5 });
   }
@@ -156,15 +158,5 @@ export class PostgresServer {
       await setTimeout(lookDelayMs);
     }
     throw new Error('PostgreSQL does not respond');
-  }
-
-  #signal(signal: NodeJS.Signals): void {
-    for (const pid of serverPids(this.#dataDir)) {
-      try {
-        process.kill(pid, signal);
-      } catch {
-        // It ended since the list was read.
-      }
-    }
   }
 }
