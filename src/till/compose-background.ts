@@ -1,4 +1,3 @@
-import { completeIndexes } from '../platform/deferred-indexes.ts';
 import { HistoryWatch } from '../platform/history-watch.ts';
 import type { Database } from '../platform/postgres.ts';
 import { Repeater } from '../platform/repeater.ts';
@@ -17,8 +16,6 @@ const historyDelayMs = 1_000;
 const retentionDelayMs = 3_600_000;
 /** A deleted customer's data leaves the inbox within about this time. */
 const erasureDelayMs = 60_000;
-/** Indexes are missing only after an upgrade. */
-const indexDelayMs = 3_600_000;
 /** The event for the end of a grace period is written within half a minute. */
 const dueEventsDelayMs = 20_000;
 /**
@@ -31,7 +28,6 @@ const overviewDelayMs = 10_000;
 interface BackgroundParts {
   readonly account: AccountGuard;
   readonly database: Database;
-  readonly directUrl: string;
   /** For tests. */
   readonly recoveryDelayMs?: number | undefined;
 }
@@ -40,7 +36,7 @@ interface BackgroundParts {
 export function composeBackgroundWork(
   { logger, shutdown }: Start,
   services: Services,
-  { account, database, directUrl, recoveryDelayMs = regularRecoveryDelayMs }: BackgroundParts,
+  { account, database, recoveryDelayMs = regularRecoveryDelayMs }: BackgroundParts,
 ): () => void {
   const {
     worker,
@@ -70,7 +66,6 @@ export function composeBackgroundWork(
     repeat('due events', dueEventsDelayMs, (signal) => eventUpkeep.writeDue(signal)),
     repeat('secrets', secretsDelayMs, (signal) => secretUpkeep.run(signal)),
     repeat('overview', overviewDelayMs, (signal) => overviewFollower.run(signal)),
-    repeat('indexes', indexDelayMs, (signal) => completeIndexes({ url: directUrl, logger, signal })),
   ];
   shutdown.add('background work', closeTimeoutMs, () =>
     Promise.all([services, ...repeaters, ...processorRepeaters].map((part) => part.stop())),

@@ -37,10 +37,8 @@ export async function openDatabase(start: Start, whileWaiting?: () => void): Pro
 }
 
 /** Brings the database to the newest schema, and returns the URL of its own sessions. */
-export async function migrateDatabase(start: Start): Promise<string> {
-  const addresses = await findDatabase(start);
-  await migrateWhenReachable(addresses, start);
-  return addresses.directUrl;
+export async function migrateDatabase(start: Start): Promise<void> {
+  await migrateWhenReachable(await findDatabase(start), start);
 }
 
 /**
@@ -101,7 +99,7 @@ async function connect({ url, directUrl, poolMode }: DatabaseAddresses, { config
   const database = new Database({ url, poolSize: config.databasePoolSize, logger, poolMode });
   shutdown.add('database connections', closeTimeoutMs, () => database.close());
   const installationId = await new InstallationStore().readId(database);
-  return { directUrl, database, ownerLock, installationId, backfillStore };
+  return { database, ownerLock, installationId, backfillStore };
 }
 
 /** Undefined if there is none. A replica that cannot be reached does not delay the start: the primary is read. */

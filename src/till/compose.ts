@@ -73,7 +73,7 @@ export async function compose(
   { crashPoints, recoveryDelayMs, ...limits }: Omit<TestSettings, 'callLimits'>,
 ): Promise<Till> {
   const { config, logger, shutdown, parent } = from;
-  const { database, directUrl } = opened;
+  const { database } = opened;
   const cache = await openCache(from);
   const metrics = createMetrics(metricLabels);
   const replica = openReplica(from, database, metrics);
@@ -92,7 +92,7 @@ export async function compose(
   measure = () => services.measure();
   parent?.setOnWork(services.nudge);
   const startBackgroundWork = composeBackgroundWork(from, services, {
-    ...{ account, database, directUrl, recoveryDelayMs },
+    ...{ account, database, recoveryDelayMs },
   });
   const retirement = new Retirement();
   const input = {

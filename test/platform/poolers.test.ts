@@ -11,6 +11,7 @@ import { joinDatabase, migrateDatabase } from '../../src/till/compose-database.t
 import { loadConfig } from '../../src/till/config.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { PgBouncer, skipWithoutPgBouncer } from '../support/pgbouncer.ts';
+import { lineToDatabase } from '../support/tcp-line.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -195,11 +196,21 @@ describe('through PgBouncer', { skip: skipWithoutPgBouncer() }, () => {
     const message = /^DATABASE_URL leads to a pooler .*set DATABASE_DIRECT_URL/;
     await assert.rejects(joinDatabase({ config: refused, logger, shutdown }), { message });
     await assert.rejects(migrateDatabase({ config: refused, logger, shutdown }), { message });
-    const environment = { DATABASE_URL: transaction.url, DATABASE_DIRECT_URL: server.url };
+    const direct = new Set<string | undefined>();
+    const { line, url: directUrl } = await lineToDatabase(server.url, {
+      // The first message of a connection has its parameters.
+      onSent: () => (chunk) => direct.add(/application_name\0([^\0]+)/.exec(chunk.toString('latin1'))?.[1]),
+    });
+    t.after(() => line.close());
+    const environment = { DATABASE_URL: transaction.url, DATABASE_DIRECT_URL: directUrl };
     const start = { config: loadConfig(environment, '/srv/till'), logger, shutdown };
-    assert.equal(await migrateDatabase(start), server.url);
-    const { database, ownerLock, directUrl } = await joinDatabase(start);
-    assert.equal(directUrl, server.url);
+    await migrateDatabase(start);
+    const { database, ownerLock } = await joinDatabase(start);
+    assert.deepEqual([...direct].filter(Boolean).sort(), [
+      'till migrate',
+      'till owner lock',
+      'till pooler check',
+    ]);
     const [till] = await database.query<{ name: string }>(
       `select application_name as name from pg_stat_activity where pid = pg_backend_pid()`,
     );
