@@ -10,15 +10,15 @@ import { UsageReading } from '../usage/usage-reading.ts';
 import { type UsageParts, UsageService } from '../usage/usage-service.ts';
 import { UsageStore } from '../usage/usage-store.ts';
 
-interface Parts extends Omit<UsageParts, 'store' | 'periods'> {
+interface Parts extends Omit<UsageParts, 'store' | 'periods' | 'meters'> {
   readonly idempotency: IdempotencyService;
   readonly usageRetentionDays: number;
 }
 
 /** Wires up meters, and counting and reading what customers use. */
 export function composeUsage(parts: Parts) {
-  const counting: UsageParts = { ...parts, store: new UsageStore(), periods: new UsagePeriodStore() };
   const meters = new MeterStore();
+  const counting = { ...parts, store: new UsageStore(), periods: new UsagePeriodStore(), meters };
   return {
     meters: new MeterService({ ...parts, store: meters }),
     usage: new UsageService(counting),

@@ -1,4 +1,4 @@
-import type { Meter } from '../model/meter.ts';
+import type { Meter, MeterTerms } from '../model/meter.ts';
 import type { Queryable } from '../platform/postgres.ts';
 
 const columns = `id, key, name, resets, active, created_at as "createdAt", updated_at as "updatedAt"`;
@@ -56,6 +56,10 @@ export class MeterStore {
   async findByKey(db: Queryable, key: string): Promise<Meter | undefined> {
     const rows = await db.query<Meter>(`select ${columns} from till.meters where key = $1`, [key]);
     return rows[0];
+  }
+
+  findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly MeterTerms[]> {
+    return db.query('select id, key, resets, active from till.meters where key = any($1)', [keys]);
   }
 
   /** The keys of meters by their ids. */

@@ -12,6 +12,8 @@ export interface Wanted extends Omit<NewUsage, 'window'> {
   /** What the window's counter contained when the request was read. */
   readonly usedBefore: number;
   readonly cause: Cause | undefined;
+  /** Whether the meter is archived, so that nothing more is counted. */
+  readonly isArchived: boolean;
 }
 
 export interface Consumption {

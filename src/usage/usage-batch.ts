@@ -2,7 +2,7 @@ import type { MeterTerms } from '../model/meter.ts';
 import { limitOf, type PastPeriod, windowOf } from '../model/usage-window.ts';
 import { dayOf } from '../platform/day.ts';
 import { dateOfInstant, type Instant, parseInstant } from '../platform/instant.ts';
-import type { CustomerIds, CustomerTerms } from '../subscriptions/entitlements/entitlement-service.ts';
+import type { CustomerTerms } from '../subscriptions/entitlements/entitlement-service.ts';
 import type { CounterWindow, NewUsage, StoredUsage, UsageKey } from './usage-store.ts';
 
 /** An event as an application sends it. It names its customer by one of the two ids. */
@@ -24,30 +24,6 @@ export interface TimedUsage {
 
 /** What subscriptions had before their current state, by the ids of the subscriptions. */
 export type PastPeriods = ReadonlyMap<string, readonly PastPeriod[]>;
-
-/** The customers of a batch, by either id. */
-export class BatchCustomers<Terms extends CustomerTerms> {
-  readonly #byId: ReadonlyMap<string, Terms>;
-  readonly #byExternalId: ReadonlyMap<string | null, Terms>;
-
-  constructor(found: readonly Terms[]) {
-    this.#byId = new Map(found.map((one) => [one.customerId, one]));
-    this.#byExternalId = new Map(found.map((one) => [one.externalId, one]));
-  }
-
-  of({ customerId, externalId }: GivenUsage): Terms | undefined {
-    if (customerId !== undefined) return this.#byId.get(customerId.toLowerCase());
-    return this.#byExternalId.get(externalId ?? '');
-  }
-}
-
-/** The ids of the customers that events name. */
-export function customerIdsOf(events: readonly GivenUsage[]): CustomerIds {
-  return {
-    ids: [...new Set(events.flatMap(({ customerId }) => customerId?.toLowerCase() ?? []))],
-    externalIds: [...new Set(events.flatMap(({ externalId }) => externalId ?? []))],
-  };
-}
 
 export interface BatchWindow extends CounterWindow {
   readonly meterKey: string;

@@ -12,9 +12,7 @@ import {
   type Wanted,
 } from './usage-admission.ts';
 import {
-  BatchCustomers,
   type BatchWindow,
-  customerIdsOf,
   type GivenUsage,
   instantOf,
   isSameUsage,
@@ -23,7 +21,8 @@ import {
   type TimedUsage,
   UsageBatch,
 } from './usage-batch.ts';
-import { findPastPeriods, findSubject, type UsageParts } from './usage-service.ts';
+import { findPastPeriods, type UsageParts } from './usage-service.ts';
+import { findSubjects, type UsageSubject } from './usage-subject.ts';
 import { timeRange } from './usage-time.ts';
 
 /** How late a consumption may be: a retry after an outage, and no more, because the window may have ended. */
@@ -59,15 +58,16 @@ export class UsageConsumption {
 
   async #run(items: readonly Item[]): Promise<readonly Outcome[]> {
     const { entitlements, metrics } = this.#parts;
-    const customerIds = customerIdsOf(items.map(({ event }) => event));
-    const customers = new BatchCustomers(await entitlements.findTermsWithUsage(customerIds));
-    const subjects = items.map((item) => ({ ...item, ...findSubject(customers, item.event) }));
+    const subjectOf = await findSubjects(
+      this.#parts,
+      items.map(({ event }) => event),
+      (ids) => entitlements.findTermsWithUsage(ids),
+    );
+    const subjects = items.map((item) => ({ ...item, ...subjectOf(item.event) }));
     const found = subjects.flatMap((one) => ('customer' in one ? [one] : []));
     const batch = new UsageBatch(await findPastPeriods(this.#parts, found));
     const wanted = subjects.map((one) =>
-      'customer' in one
-        ? wantedOf(one, one.customer, batch.windowFor(one.customer, one.meter, one.at))
-        : one.code,
+      'customer' in one ? wantedOf(one, one, batch.windowFor(one.customer, one.meter, one.at)) : one.code,
     );
     const outcomes = await this.#decide(wanted.filter((one) => typeof one !== 'string'));
     return wanted.map((one) => {
@@ -80,11 +80,12 @@ export class UsageConsumption {
   }
 
   /**
-   * What does not fit is refused without a write, unless it was counted before. What fits by the counters that were read
+   * What does not fit, or has an archived meter, is refused without a write, unless it was counted before. What fits by the counters that were read
    * is decided under the locks of the counters.
    */
   async #decide(wanted: readonly Wanted[]): Promise<ReadonlyMap<Wanted, Outcome>> {
-    const isFitting = ({ window, usedBefore, quantity }: Wanted) => fits(window, usedBefore, quantity);
+    const isFitting = ({ isArchived, window, usedBefore, quantity }: Wanted) =>
+      !isArchived && fits(window, usedBefore, quantity);
     const outcomes = new Map(await this.#refuse(wanted.filter((one) => !isFitting(one))));
     let left = wanted.filter(isFitting);
     while (left.length > 0) {
@@ -101,9 +102,10 @@ export class UsageConsumption {
     const stored = wanted.length === 0 ? [] : await store.find(database, wanted.map(keyOf));
     const known = new Map(stored.map((row) => [keyText(row), row]));
     return wanted.map((one) => {
-      const { window, usedBefore: used } = one;
+      const { isArchived, window, usedBefore: used } = one;
       const first = known.get(keyText(keyOf(one)));
-      return [one, first === undefined ? consumptionOf(window, false, used) : repeated(first, one, used)];
+      if (first !== undefined) return [one, repeated(first, one, used)];
+      return [one, isArchived ? refusalOf('meter_archived') : consumptionOf(window, false, used)];
     });
   }
 }
@@ -121,12 +123,13 @@ function withoutConflicts(wanted: readonly Wanted[]): readonly Wanted[] {
 
 function wantedOf(
   { application, event, at, cause }: Item,
-  customer: CustomerTermsWithUsage,
+  { customer, meter }: UsageSubject<CustomerTermsWithUsage>,
   window: BatchWindow,
 ): Wanted {
   const { meterId, startsAt: start, windowNumber } = window;
   const usedBefore = customer.usedIn(meterId, { start, windowNumber });
-  return { application, id: event.id, at, quantity: event.quantity ?? 1, window, usedBefore, cause };
+  const { id, quantity = 1 } = event;
+  return { application, id, at, quantity, window, usedBefore, cause, isArchived: !meter.active };
 }
 
 function refusalOf(code: 'customer_not_found' | 'meter_not_found' | 'meter_archived'): Failure {

@@ -12,6 +12,8 @@ import type { DayTotal, ListedUsage, UsageReadStore } from './usage-read-store.t
 export const daysMax = 366;
 export const daysDefault = 30;
 const dayMs = 86_400_000;
+/** The earliest day that can be sent. */
+const firstDay = '0001-01-01';
 
 interface ReadingParts {
   readonly database: Database;
@@ -102,7 +104,8 @@ export class UsageReading {
   /** By default, up to today. */
   async #daysOf({ from, to }: DayQuery): Promise<{ readonly from: string; readonly to: string }> {
     const end = to ?? dayOf((await this.#parts.processorClock.now()).getTime() + dayMs);
-    const start = from ?? dayOf(Date.parse(end) - daysDefault * dayMs);
+    const startByDefault = dayOf(Date.parse(end) - daysDefault * dayMs);
+    const start = from ?? (startByDefault < firstDay ? firstDay : startByDefault);
     if (start > end) throw invalidRequest('query.from', `must not be after ${end}`);
     if (Date.parse(end) - Date.parse(start) > daysMax * dayMs)
       throw invalidRequest('query.from', `must be at most ${daysMax} days before ${end}`);

@@ -1,5 +1,4 @@
 import type { Outbox } from '../events/outbox/outbox.ts';
-import type { MeterTerms } from '../model/meter.ts';
 import { needsPastPeriods } from '../model/usage-window.ts';
 import { currentCause } from '../platform/cause.ts';
 import type { ProcessorClock } from '../platform/clock.ts';
@@ -7,9 +6,8 @@ import { dateOfInstant } from '../platform/instant.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import type { CustomerTerms, EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
+import type { MeterStore } from './meter-store.ts';
 import {
-  BatchCustomers,
-  customerIdsOf,
   type GivenUsage,
   instantOf,
   isSameUsage,
@@ -22,6 +20,7 @@ import {
 import { reportReached } from './usage-limits.ts';
 import type { UsagePeriodStore } from './usage-period-store.ts';
 import type { UsageStore } from './usage-store.ts';
+import { findSubjects, type UsageSubject } from './usage-subject.ts';
 import { timeRange } from './usage-time.ts';
 
 /** How long the ids of events are remembered. */
@@ -30,6 +29,7 @@ const lateMax = 35n * 86_400_000_000n;
 export interface UsageParts extends Pick<PlatformParts, 'database' | 'clock' | 'metrics'> {
   readonly store: UsageStore;
   readonly periods: UsagePeriodStore;
+  readonly meters: MeterStore;
   readonly entitlements: EntitlementService;
   readonly events: Outbox;
   readonly processorClock: ProcessorClock;
@@ -69,7 +69,8 @@ export class UsageService {
   /** Records the events of a batch that are valid and new. All of them are committed together, and counted once. */
   async record(application: string, given: readonly GivenUsage[]): Promise<RecordedUsage> {
     const events = given.map((event, index) => ({ event, index, at: instantOf(event) }));
-    const { accepted, rejected } = await this.#admit(events);
+    const { accepted, archived, rejected } = await this.#admit(events);
+    const counted = await this.#findCounted(application, archived);
     const past = await findPastPeriods(this.#parts, accepted);
     const batch = new UsageBatch(past);
     for (const one of accepted) batch.add(application, one, one.customer, one.meter);
@@ -78,14 +79,16 @@ export class UsageService {
       const one = accepted[place];
       if (one !== undefined) rejected.push({ index: one.index, id: one.event.id, code: 'id_reused' });
     }
-    const duplicates = accepted.length - recorded - reused.length;
+    for (const [{ index, event }, code] of counted)
+      if (code !== 'duplicate') rejected.push({ index, id: event.id, code });
+    const duplicates = events.length - recorded - rejected.length;
     this.#count({ recorded, duplicate: duplicates, rejected: rejected.length });
     return { recorded, duplicates, rejected: rejected.toSorted((a, b) => a.index - b.index) };
   }
 
   async #admit(
     events: readonly PlacedEvent[],
-  ): Promise<{ accepted: AcceptedEvent[]; rejected: Rejection[] }> {
+  ): Promise<{ accepted: FoundEvent[]; archived: FoundEvent[]; rejected: Rejection[] }> {
     const latest = events.reduce((max, { at }) => (at > max ? at : max), 0n);
     const { from, to } = await timeRange(this.#parts, latest, lateMax);
     const codeOf = (at: bigint): RejectionCode | undefined => {
@@ -93,17 +96,44 @@ export class UsageService {
       return at > to ? 'in_future' : undefined;
     };
     const inTime = events.flatMap(({ event, at }) => (codeOf(at) === undefined ? event : []));
-    const customers = new BatchCustomers(await this.#parts.entitlements.findTerms(customerIdsOf(inTime)));
-    const accepted: AcceptedEvent[] = [];
+    const subjectOf = await findSubjects(this.#parts, inTime, (ids) =>
+      this.#parts.entitlements.findTerms(ids),
+    );
+    const accepted: FoundEvent[] = [];
+    const archived: FoundEvent[] = [];
     const rejected: Rejection[] = [];
     for (const { event, index, at } of events) {
       const code = codeOf(at);
-      const found = code === undefined ? findSubject(customers, event) : { code };
-      if ('code' in found) rejected.push({ index, id: event.id, code: found.code });
+      const found = code === undefined ? subjectOf(event) : { code };
+      if ('code' in found) {
+        rejected.push({ index, id: event.id, code: found.code });
+        continue;
+      }
+      const { customer, meter } = found;
       // Each field by its name: copies of whole objects take longer, and a batch has a thousand.
-      else accepted.push({ event, index, at, customer: found.customer, meter: found.meter });
+      (meter.active ? accepted : archived).push({ event, index, at, customer, meter });
     }
-    return { accepted, rejected };
+    return { accepted, archived, rejected };
+  }
+
+  /** What was counted before its meter was archived is a duplicate. */
+  async #findCounted(
+    application: string,
+    archived: readonly FoundEvent[],
+  ): Promise<readonly (readonly [FoundEvent, RejectionCode | 'duplicate'])[]> {
+    if (archived.length === 0) return [];
+    const { database, store } = this.#parts;
+    const keys = archived.map(({ event: { id }, at }) => keyOf({ application, id, at }));
+    const stored = new Map((await store.find(database, keys)).map((row) => [keyText(row), row]));
+    return archived.map((one, place) => {
+      const { event, at, customer, meter } = one;
+      const key = keys[place];
+      const known = key && stored.get(keyText(key));
+      if (known === undefined) return [one, 'meter_archived'];
+      const subject = { customerId: customer.customerId, meterId: meter.id };
+      const isSame = isSameUsage(known, { at, quantity: event.quantity ?? 1 }, subject);
+      return [one, isSame ? 'duplicate' : 'id_reused'];
+    });
   }
 
   /** `reused` has the places of events in the batch whose id was used for another one. */
@@ -160,29 +190,7 @@ interface PlacedEvent extends TimedUsage {
   readonly index: number;
 }
 
-type AcceptedEvent = PlacedEvent & UsageSubject<CustomerTerms>;
-
-/** The customer and the meter of an event. */
-export interface UsageSubject<Terms extends CustomerTerms> {
-  readonly customer: Terms;
-  readonly meter: MeterTerms;
-}
-
-/** Why an event has no customer or no meter. */
-interface UnknownSubject<Code> {
-  readonly code: Code;
-}
-
-export function findSubject<Terms extends CustomerTerms>(
-  customers: BatchCustomers<Terms>,
-  event: GivenUsage,
-): UsageSubject<Terms> | UnknownSubject<'customer_not_found' | 'meter_not_found' | 'meter_archived'> {
-  const customer = customers.of(event);
-  if (customer === undefined) return { code: 'customer_not_found' };
-  const meter = customer.meters.find(({ key }) => key === event.meter);
-  if (meter === undefined) return { code: 'meter_not_found' };
-  return meter.active ? { customer, meter } : { code: 'meter_archived' };
-}
+type FoundEvent = PlacedEvent & UsageSubject<CustomerTerms>;
 
 /** The earlier periods of subscriptions that have changed since an event. Usually there are none. */
 export async function findPastPeriods(

@@ -109,6 +109,11 @@ test('however many meters are archived, all active ones count, and archived ones
     from generate_series(1, 300) as number`);
   const meter = await createMeter(other);
   assert.equal((await recordUsage(other, usageOf(customer, meter))).recorded, 1);
+  const late = usageOf(customer, { key: 'old-1' }, { id: 'late' });
+  assert.deepEqual((await recordUsage(other, late)).rejected, [
+    { index: 0, id: 'late', code: 'meter_archived' },
+  ]);
+  assert.equal((await other.tryPost('/usage/consume', late)).body['code'], 'meter_archived');
   const path = `/usage?customerId=${customer.id}&meter=${first.key}`;
   const { data } = await other.get<{ data: { quantity: number }[] }>(path);
   assert.deepEqual(

@@ -347,6 +347,28 @@ describe('POST /usage/consume', () => {
   });
 });
 
+test('what was counted before its meter was archived is a duplicate, however often it is sent', async () => {
+  const { customer, meter } = await setUp(10);
+  const [recorded, consumed] = [usageOf(customer, meter), usageOf(customer, meter)];
+  await recordUsage(till, recorded);
+  await consumeUsage(till, consumed);
+  await till.post(`/meters/${meter.id}/archive`);
+  const never = usageOf(customer, meter);
+  assert.deepEqual(await recordUsage(till, never, recorded, { ...recorded, quantity: 2 }, consumed), {
+    recorded: 0,
+    duplicates: 2,
+    rejected: [
+      { index: 0, id: never.id, code: 'meter_archived' },
+      { index: 2, id: recorded.id, code: 'id_reused' },
+    ],
+  });
+  const again = await consumeUsage(till, consumed);
+  assert.deepEqual([again.allowed, again.used], [true, 2]);
+  const reused = await till.tryPost('/usage/consume', { ...consumed, quantity: 2 });
+  assert.deepEqual([reused.status, reused.body['code']], [409, 'id_reused']);
+  assert.equal((await till.tryPost('/usage/consume', never)).body['code'], 'meter_archived');
+});
+
 describe('GET /usage', () => {
   test('200: the sums of the days, and the events behind them', async () => {
     const { customer, meter } = await setUp(10);
@@ -388,6 +410,7 @@ describe('GET /usage', () => {
   test('400 and 404: unknown objects, and days that make no sense', async () => {
     const { customer, meter } = await setUp(10);
     const path = `/usage?customerId=${customer.id}&meter=${meter.key}`;
+    assert.deepEqual(await till.get(`${path}&to=0001-01-01`), { data: [] });
     for (const query of ['&from=2026-02-30', '&from=2026-02-02&to=2026-02-01', '&from=2020-01-01'])
       assert.equal((await till.tryGet(`${path}${query}`)).status, 400, query);
     assert.equal((await till.tryGet(`/usage?customerId=${unknownId}&meter=${meter.key}`)).status, 404);

@@ -184,10 +184,9 @@ export class EntitlementService {
   }
 
   async #usageOf(terms: CustomerTermsWithUsage): Promise<CustomerEntitlements['usage']> {
-    const active = terms.meters.filter((meter) => meter.active);
-    if (active.length === 0) return {};
+    if (terms.meters.length === 0) return {};
     const now = await this.#parts.processorClock.now();
-    return Object.fromEntries(active.map((meter) => [meter.key, usageIn(terms, meter, now)]));
+    return Object.fromEntries(terms.meters.map((meter) => [meter.key, usageIn(terms, meter, now)]));
   }
 }
 

@@ -11,9 +11,6 @@ import { paidUntil } from '../subscription-store.ts';
 /** How many ended subscriptions are shown. They give no access, and a customer may have very many. */
 const endedMax = 20;
 
-/** All active meters, of which there are at most 100, and as many that were archived last. */
-const metersMax = 200;
-
 export interface CustomerSubscription extends EntitlementTerms {
   readonly subscriptionId: string;
   readonly planId: string;
@@ -60,7 +57,7 @@ export interface EntitledCustomer extends Owner {
   readonly subscriptions: readonly CustomerSubscription[];
   /** Of the windows that have not ended when the statement says so. Empty if the statement does not read them. */
   readonly counters: readonly UsageCount[];
-  /** All active meters, and those that were archived last. */
+  /** All active meters, of which there are at most 100. */
   readonly meters: readonly MeterTerms[];
   /** When the statement began, by the clock of the database. */
   readonly readAt: Date;
@@ -126,7 +123,7 @@ const hasManyCounters = `case when row_number() over () = 1 then
 
 const meters = `case when row_number() over () = 1 then (
     select jsonb_agg(jsonb_build_object('id', id, 'key', key, 'resets', resets, 'active', active) order by key)
-    from (select * from till.meters order by active desc, updated_at desc limit ${metersMax}) as meters) end`;
+    from till.meters where active) end`;
 
 const subscriptions = `(
     select ${columns} from till.subscriptions where customer_id = customers.id and not ${ended}
