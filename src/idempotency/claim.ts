@@ -37,6 +37,11 @@ export interface IdempotencyKey {
 /** The key name of a claim that no caller can repeat. Names of API keys do not contain this character. */
 export const unrepeatableName = '*';
 
+/** Whether the request of the claim had no idempotency key. */
+export function isUnrepeatable({ keyName }: Pick<Claim, 'keyName'>): boolean {
+  return keyName === unrepeatableName;
+}
+
 export interface Claim {
   readonly operation: ClaimOperation;
   /** The caller's idempotency key, or the id of the resource if there is none. */

@@ -40,7 +40,8 @@ interface ClaimRequest<Prepared> {
 
 export interface OwnClaim<Prepared> {
   readonly state: 'ours';
-  readonly claim: StoredClaim;
+  /** Each attempt at the processor replaces it. */
+  claim: StoredClaim;
   /** An earlier request created the claim, and may have called the processor. */
   readonly isResumed: boolean;
   /** The result of `reserve`, if it has one. */

@@ -4,7 +4,14 @@ import { auditOperation, auditReplay, confirmCaller, isAudited } from '../platfo
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { inSpan } from '../platform/tracing.ts';
-import { type Claim, type ClaimOperation, callEndedMs, hashRequest, type IdempotencyKey } from './claim.ts';
+import {
+  type Claim,
+  type ClaimOperation,
+  callEndedMs,
+  hashRequest,
+  type IdempotencyKey,
+  isUnrepeatable,
+} from './claim.ts';
 import { declined, keyInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
 import { admissionOf, type ClaimParts, Claims, type OwnClaim } from './claims.ts';
@@ -67,8 +74,11 @@ export class IdempotencyService {
         }
         if (!(error instanceof ReservationHeld)) throw error;
         if (performance.now() > giveUpAtMs) throw error.unresolved;
-        const isUnknown = await this.#finishHolder(operation, request, error, giveUpAtMs);
-        if (isUnknown) await setTimeout(Math.min(lookUpDelayMs * 2 ** waits, giveUpAtMs - performance.now()));
+        const claimed = { operation, request, hasKey: key !== undefined };
+        const finished = await this.#finishHolder(claimed, error, giveUpAtMs);
+        if (typeof finished === 'object') return finished;
+        if (finished === 'unknown')
+          await setTimeout(Math.min(lookUpDelayMs * 2 ** waits, giveUpAtMs - performance.now()));
         await confirmCaller();
       }
     }
@@ -79,7 +89,7 @@ export class IdempotencyService {
     request: Request,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Result>> {
-    const { crashPoints, logger } = this.#parts;
+    const { crashPoints } = this.#parts;
     await crashPoints.pass('claim.before');
     const { taken, lost } = await inSpan('claim', () => this.#take(operation, request, key));
     if (taken.state === 'completed') {
@@ -91,7 +101,16 @@ export class IdempotencyService {
       return { result: await replay(), replayed: true };
     }
     await crashPoints.pass('claim.after');
-    const claimed = { operation, request, hasKey: key !== undefined };
+    return this.#carryOutAndRespond({ operation, request, hasKey: key !== undefined }, taken, lost);
+  }
+
+  async #carryOutAndRespond<Request, Prepared, Effect, Result>(
+    claimed: ClaimedRequest<Request, Prepared, Effect, Result>,
+    taken: OwnClaim<Prepared>,
+    lost: Effect | null,
+  ): Promise<OperationResult<Result>> {
+    const { crashPoints, logger } = this.#parts;
+    const { operation } = claimed;
     const { result, needsRefresh = false, failure, isFound } = await this.#carryOut(claimed, taken, lost);
     await crashPoints.pass('response.before');
     const isCurrent = !taken.isResumed && !needsRefresh && !isFound;
@@ -142,15 +161,15 @@ export class IdempotencyService {
   }
 
   /**
-   * Waits for the request that holds the reservation, or finishes its work if it was abandoned. True if the outcome of
-   * that work is unknown.
+   * Waits for the request that holds the reservation, or finishes its work if it was abandoned. `unknown` if the outcome
+   * of that work is. Without idempotency keys, a caller repeats a request by sending the same values again, so the
+   * result of that work is then the result of this request.
    */
   async #finishHolder<Request, Prepared, Effect, Result>(
-    operation: Operation<Request, Prepared, Effect, Result>,
-    request: Request,
+    { operation, request, hasKey }: ClaimedRequest<Request, Prepared, Effect, Result>,
     { claimId, whenAbandoned, unresolved }: ReservationHeld,
     giveUpAtMs: number,
-  ): Promise<boolean> {
+  ): Promise<OperationResult<Result> | 'ended' | 'unknown'> {
     const { database } = this.#parts;
     const reserve =
       'reserve' in operation
@@ -166,27 +185,33 @@ export class IdempotencyService {
     if (holder.state === 'abandoned') {
       if (whenAbandoned === 'fail') throw unresolved;
       // Only the operation of the claim knows how to look up what it created. The sweeper knows all of them.
-      if (holder.claim.operation !== operation.name) return true;
+      if (holder.claim.operation !== operation.name) return 'unknown';
       const settled = await settleAbandoned(
         this.#parts,
         operation,
         holder.claim,
         async () => 'nothing created',
       );
-      return settled === 'nothing created';
+      return settled === 'nothing created' ? 'unknown' : 'ended';
     }
     if (holder.state === 'ours') {
-      await this.#carryOut({ operation, request, hasKey: true, isOther: true }, holder).catch((error) => {
+      const isRepeated = !hasKey && isUnrepeatable(holder.claim) && isSame(holder.claim);
+      // The first request may have called the processor, as with an idempotency key.
+      const resumed = { operation, request, hasKey: true };
+      try {
+        if (isRepeated) return await this.#carryOutAndRespond(resumed, holder, null);
+        await this.#carryOut({ ...resumed, isOther: true }, holder);
+      } catch (error) {
         if (!(error instanceof ClaimEnded)) throw error;
-      });
-      return false;
+      }
+      return 'ended';
     }
     await operation.finishReservation?.(claimId);
     // Usually the claim has already released the reservation.
     await database.transaction(async (tx) =>
       operation.release?.(tx, { resourceId: claimId, parentId: null }),
     );
-    return false;
+    return 'ended';
   }
 
   /** Waits until the requests of these operations that are in progress now have ended. Fails if that takes too long. */
@@ -238,7 +263,7 @@ export class IdempotencyService {
     turn?: WriteTurn,
   ): Promise<CarriedOut<Result>> {
     const { crashPoints } = this.#parts;
-    const { claim } = taken;
+    const { resourceId } = taken.claim;
     try {
       const preparation =
         lost === null ? await inSpan('prepare', () => this.#prepare(claimed, taken)) : { effect: lost };
@@ -249,12 +274,12 @@ export class IdempotencyService {
       // No call is needed. A crash here leaves the same state as a crash after the call.
       if ('effect' in preparation) await crashPoints.pass('call.after');
       await crashPoints.pass('record.before');
-      const isFound = (claimed.operation.idOf?.(effect) ?? claim.resourceId) !== claim.resourceId;
-      const recorded = await inSpan('record', () => this.#record(claimed, effect, claim, isFound));
+      const isFound = (claimed.operation.idOf?.(effect) ?? resourceId) !== resourceId;
+      const recorded = await inSpan('record', () => this.#record(claimed, effect, taken.claim, isFound));
       await crashPoints.pass('record.after');
       return { ...recorded, isFound };
     } catch (error) {
-      if (await this.#giveUp(claim)) turn?.leaveOpen(error);
+      if (await this.#giveUp(taken.claim)) turn?.leaveOpen(error);
       throw error;
     }
   }

@@ -39,27 +39,26 @@ export class ProcessorStep {
   async make<Request, Prepared, Effect, Result>(
     claimed: ClaimedRequest<Request, Prepared, Effect, Result>,
     prepared: Prepared,
-    { claim, isResumed }: OwnClaim<Prepared>,
+    taken: OwnClaim<Prepared>,
   ): Promise<Effect> {
     const { claims, database, crashPoints } = this.#parts;
-    let current = claim;
     let failures = 0;
     for (let suffixes = 1; ; suffixes += 1) {
       try {
-        if (current.attemptAgeMs <= processorKeyLifeMs)
-          return await this.#call(claimed, prepared, current, isResumed && current === claim);
+        if (taken.claim.attemptAgeMs <= processorKeyLifeMs)
+          return await this.#call(claimed, prepared, taken.claim, taken.isResumed && suffixes === 1);
       } catch (error) {
         if (isFailure(error)) failures += 1;
         if (!isUsedUp(error) || suffixes >= suffixesMax || failures > failuresMax) throw error;
       }
-      const found = await this.find(claimed.operation, current);
+      const found = await this.find(claimed.operation, taken.claim);
       if (found !== null) {
         await crashPoints.pass('call.after');
         return found;
       }
-      const next = await claims.nextAttempt(database, current);
+      const next = await claims.nextAttempt(database, taken.claim);
       if (next === undefined) throw keyInFlight();
-      current = next;
+      taken.claim = next;
     }
   }
 

@@ -262,6 +262,19 @@ test('a failure that the processor remembers is looked up, then retried with ano
   await assertCreatedOnce(backend, prerequisites, payments, 'remembered');
 });
 
+test('when the next processor idempotency key fails too, another process can continue at once', async () => {
+  const other = await startTill({ in: 'process', on: backend });
+  const prerequisites = await createCustomerOnly(till);
+  await backend.setFault({ operation: 'payment_intents.create', kind: 'error', status: 500, times: 2 });
+  assert.equal((await pay(till, prerequisites, 'twice-failed')).status, 503);
+  const [claim] = await backend.sql<{ attempt: number; isLeased: boolean }>(
+    `select attempt, leased_until > now() as "isLeased" from till.idempotency_claims where key = 'twice-failed'`,
+  );
+  assert.deepEqual(claim, { attempt: 2, isLeased: false });
+  assert.equal((await pay(other, prerequisites, 'twice-failed')).status, 201);
+  await assertCreatedOnce(backend, prerequisites, payments, 'twice-failed');
+});
+
 for (const { kind, wasCreated } of [
   { kind: 'reset_after', wasCreated: true },
   { kind: 'reset_before', wasCreated: false },

@@ -141,6 +141,27 @@ test('after a process was killed', async (t) => {
   );
 });
 
+test('without an idempotency key, the same request again returns what the failed one began', async (t) => {
+  const backend = await startBackend(t);
+  const tills = [
+    await startTill({ in: 'process', on: backend }),
+    await startTill({ in: 'process', on: backend }),
+  ] as const;
+  const scene = await createScene(tills[0], 'keyless');
+  const [planId] = scene.planIds;
+  const subscribe = (till: TillInProcess) => till.tryPost(path, { customerId: scene.customerId, planId });
+  await backend.setFault({ operation: 'subscriptions.create', kind: 'error', status: 500, times: 2 });
+  assert.equal((await subscribe(tills[0])).status, 503);
+  const repeated = await subscribe(tills[1]);
+  assert.equal(repeated.status, 201, JSON.stringify(repeated.body));
+  assert.match(String(repeated.body['clientSecret']), /_secret_/);
+  const later = await subscribe(tills[0]);
+  assert.deepEqual([later.status, later.body['code']], [409, 'already_subscribed']);
+  assert.equal(later.body['subscriptionId'], Object(repeated.body['subscription']).id);
+  await assertOne(backend, scene, [repeated, later]);
+  await assertNothingReserved(backend, scene);
+});
+
 /** So many requests at a time, so many times. */
 const rounds = effort({ short: 4, long: 60 });
 const requestsPerRound = 12;

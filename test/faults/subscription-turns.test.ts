@@ -212,6 +212,20 @@ test('a call whose effect is unknown keeps the turn: the next writer sees what b
   await assertNoTurns(backend);
 });
 
+test('a change that fails under two processor idempotency keys keeps the turn until its effect is known', async (t) => {
+  const backend = await startBackend(t);
+  const till = await startTill({ in: 'process', on: backend, turnWaitMs: 1 });
+  const { path } = await subscribe(till);
+  await backend.setFault({ operation: 'subscriptions.update', kind: 'error', status: 500, times: 2 });
+  const change = { quantity: 2, proration: 'none' };
+  assert.equal((await till.tryPatch(path, change, 'twice-failed')).status, 503);
+  const other = { quantity: 3, proration: 'none' };
+  assert.equal((await till.tryPatch(path, other)).body['code'], 'subscription_busy');
+  await expireTurns(backend);
+  assert.equal((await till.tryPatch(path, other)).status, 200);
+  await assertNoTurns(backend);
+});
+
 /** What other requests do after a process died amid a change that bills a period. */
 interface Aftermath {
   readonly name: string;
