@@ -279,6 +279,8 @@ export class IdempotencyService {
       await crashPoints.pass('record.after');
       return { ...recorded, isFound };
     } catch (error) {
+      const isRefused = claimed.operation.isLocal && error instanceof Failure;
+      if (isRefused) await this.#step.release(claimed.operation, taken.claim).catch(() => {});
       if (await this.#giveUp(taken.claim)) turn?.leaveOpen(error);
       throw error;
     }

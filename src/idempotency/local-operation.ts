@@ -8,6 +8,7 @@ interface LocalSteps<Request, Result> {
   parentIdOf(request: Request): string | null;
   /** Throws if the request must be refused. */
   check(request: Request): Promise<void>;
+  /** May also throw if the request must be refused. */
   write(tx: Transaction, id: string, request: Request): Promise<Result>;
   /** The object of a request that was completed before. */
   read(id: string): Promise<Result>;
@@ -25,6 +26,7 @@ export function localOperation<Request, Result>(
   const { name, parentIdOf, check, write, read } = steps;
   return {
     name,
+    isLocal: true,
     parentIdOf,
     prepare: async (request) => {
       await check(request);

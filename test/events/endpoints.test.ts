@@ -187,6 +187,8 @@ test(`409: more than ${validSecretsMax} valid secrets, even if the rotations com
   assert.equal(new Set(done.map(({ body }) => body['secret'])).size, validSecretsMax - 1);
   for (const { status, body } of rotated.filter((one) => !done.includes(one)))
     assert.deepEqual([status, body['code']], [409, 'too_many_event_secrets']);
+  const unsettled = await sql('select key from till.idempotency_claims where completed_at is null');
+  assert.deepEqual(unsettled, []);
   const [endpoint] = await sql<{ count: number }>(
     'select jsonb_array_length(replaced_secrets) as count from till.event_endpoints',
   );
