@@ -1,6 +1,6 @@
 import { Failure, invalidRequest } from '../errors.ts';
-import { encodeCursor } from '../mirrors/list-cursor.ts';
-import { readCursor } from '../mirrors/list-page.ts';
+import { decodeCursor, encodeCursor, type ListPosition } from '../mirrors/list-cursor.ts';
+import { unknownCursor } from '../mirrors/list-page.ts';
 import type { ProcessorClock } from '../platform/clock.ts';
 import { dayOf } from '../platform/day.ts';
 import type { Database } from '../platform/postgres.ts';
@@ -27,6 +27,12 @@ interface DayQuery {
   readonly customerId: string;
   readonly from?: string | undefined;
   readonly to?: string | undefined;
+}
+
+/** `to` is exclusive. */
+interface Days {
+  readonly from: string;
+  readonly to: string;
 }
 
 interface EventQuery extends DayQuery {
@@ -56,7 +62,7 @@ export class UsageReading {
     return store.totals(database, {
       customerId: customer.customerId,
       meterId,
-      ...(await this.#daysOf(query)),
+      ...daysOf(query, await this.#nowMs()),
     });
   }
 
@@ -65,9 +71,8 @@ export class UsageReading {
     const { database, store, meters } = this.#parts;
     const { customerId } = await this.#findCustomer(query.customerId);
     const meterId = query.meter === undefined ? null : await this.#findMeterId(query.meter);
-    const list = JSON.stringify(['usage events', customerId, meterId, query.from ?? null, query.to ?? null]);
-    const position = query.cursor === undefined ? undefined : readCursor(query.cursor, list);
-    const days = await this.#daysOf(query);
+    const listOf = ({ from, to }: Days) => JSON.stringify(['usage events', customerId, meterId, from, to]);
+    const { days, position } = placeOf(query, await this.#nowMs(), listOf);
     const { limit } = query;
     // One row more than the page has shows whether there is a next page.
     const rows = await store.list(database, { customerId, meterId, ...days, position, limit: limit + 1 });
@@ -82,7 +87,7 @@ export class UsageReading {
           ? null
           : encodeCursor(
               { createdAt: BigInt(last.atMicros), id: last.place, page: (position?.page ?? 1) + 1 },
-              list,
+              listOf(days),
             ),
     };
   }
@@ -101,14 +106,33 @@ export class UsageReading {
     return meter.id;
   }
 
-  /** By default, up to today. */
-  async #daysOf({ from, to }: DayQuery): Promise<{ readonly from: string; readonly to: string }> {
-    const end = to ?? dayOf((await this.#parts.processorClock.now()).getTime() + dayMs);
-    const startByDefault = dayOf(Date.parse(end) - daysDefault * dayMs);
-    const start = from ?? (startByDefault < firstDay ? firstDay : startByDefault);
-    if (start > end) throw invalidRequest('query.from', `must not be after ${end}`);
-    if (Date.parse(end) - Date.parse(start) > daysMax * dayMs)
-      throw invalidRequest('query.from', `must be at most ${daysMax} days before ${end}`);
-    return { from: start, to: end };
+  async #nowMs(): Promise<number> {
+    return (await this.#parts.processorClock.now()).getTime();
   }
+}
+
+/** The days of the query, and where its page begins. A cursor keeps the days of its first page after midnight. */
+function placeOf(
+  query: EventQuery,
+  nowMs: number,
+  listOf: (days: Days) => string,
+): { readonly days: Days; readonly position?: ListPosition } {
+  if (query.cursor === undefined) return { days: daysOf(query, nowMs) };
+  for (const atMs of [nowMs, nowMs - dayMs]) {
+    const days = daysOf(query, atMs);
+    const position = decodeCursor(query.cursor, listOf(days));
+    if (position !== undefined) return { days, position };
+  }
+  throw unknownCursor();
+}
+
+/** By default, up to today. */
+function daysOf({ from, to }: Pick<DayQuery, 'from' | 'to'>, nowMs: number): Days {
+  const end = to ?? dayOf(nowMs + dayMs);
+  const startByDefault = dayOf(Date.parse(end) - daysDefault * dayMs);
+  const start = from ?? (startByDefault < firstDay ? firstDay : startByDefault);
+  if (start > end) throw invalidRequest('query.from', `must not be after ${end}`);
+  if (Date.parse(end) - Date.parse(start) > daysMax * dayMs)
+    throw invalidRequest('query.from', `must be at most ${daysMax} days before ${end}`);
+  return { from: start, to: end };
 }

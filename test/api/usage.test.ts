@@ -407,6 +407,29 @@ describe('GET /usage', () => {
     assert.ok(createdAt > (events[3]?.at ?? ''));
   });
 
+  test('200: a walk that began before midnight ends with the days that it began with', async (t) => {
+    const startMs = Date.now();
+    let aheadMs = 0;
+    const clock = { now: () => new Date(startMs + aheadMs) };
+    const till = await startTill({ in: 'process', for: t, clock });
+    const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+    const events = [29 * dayMs, 0].map((ms) =>
+      usageOf(customer, meter, { at: new Date(startMs - ms).toISOString() }),
+    );
+    await recordUsage(till, ...events);
+    const list = `/usage/events?customerId=${customer.id}&limit=1`;
+    const { nextCursor } = await till.get<{ nextCursor: string }>(list);
+    aheadMs = dayMs;
+    const next = await till.get<{ data: { id: string }[] }>(`${list}&cursor=${nextCursor}`);
+    assert.deepEqual(
+      next.data.map(({ id }) => id),
+      [events[0]?.id],
+    );
+    aheadMs = 2 * dayMs;
+    const late = await till.tryGet(`${list}&cursor=${nextCursor}`);
+    assert.deepEqual([late.status, late.body['code']], [400, 'invalid_request']);
+  });
+
   test('400 and 404: unknown objects, and days that make no sense', async () => {
     const { customer, meter } = await setUp(10);
     const path = `/usage?customerId=${customer.id}&meter=${meter.key}`;
