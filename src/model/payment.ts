@@ -74,9 +74,12 @@ export interface Payment extends DatedRow, PaymentValues, ChargeValues, PaidInvo
   readonly checkoutId: string | null;
   readonly description: string | null;
   readonly metadata: OwnedMetadata;
-  /** The sum of the refunds that did not fail. */
+  /** The sum of the refunds that did not fail. 0 until the row shows that the payment has succeeded. */
   readonly amountRefunded: number;
-  /** The sum of the refunds in progress, which the processor has not confirmed yet. */
+  /**
+   * The sum of the refunds that do not count yet: those that the processor has not confirmed, and all of them until the
+   * row shows that the payment has succeeded.
+   */
   readonly amountReserved: number;
   readonly intentStatus: IntentStatus;
   readonly status: PaymentStatus;
@@ -195,9 +198,9 @@ export function paymentStatusOf(
   return isRefunded ? 'refunded' : intentStatus;
 }
 
-/** Whether a part of what was authorised can no longer be captured. */
-export function isReleased({ intentStatus, amount, amountReceived }: Payment): boolean {
-  return intentStatus === 'canceled' || (intentStatus === 'succeeded' && amountReceived < amount);
+/** Whether the payment may still succeed or be canceled. Only one that has ended has refunds. */
+export function isOpen({ intentStatus }: Payment): boolean {
+  return !finalStatuses.includes(intentStatus);
 }
 
 /** The amount that can still be refunded if the refunds in progress succeed. */

@@ -18,7 +18,7 @@ import {
 import { type ChargeFacts, takeChargeFacts } from '../model/charge.ts';
 import type { Applied, Source } from '../model/fold.ts';
 import type { OwnedChange } from '../model/metadata.ts';
-import { isReleased, type Payment, type PaymentFacts, takePaymentFacts } from '../model/payment.ts';
+import { type Payment, type PaymentFacts, takePaymentFacts } from '../model/payment.ts';
 import { isOurId } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
@@ -98,9 +98,11 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const created = inserted?.created ?? [];
     const turned = written.filter(({ before, after }) => before.intentStatus !== after.intentStatus);
     const changed = [...turned.map(({ after }) => after), ...created];
-    // The refund that releases the rest may have arrived before, and counted.
-    const released = turned.map(({ after }) => after).filter(isReleased);
-    if (released.length > 0) await store.addUpRefunds(tx, released, now);
+    // Refunds that arrived before do not count yet.
+    const refunded = turned
+      .map(({ after }) => after)
+      .filter(({ amountRefunded, amountReserved }) => amountRefunded + amountReserved > 0);
+    if (refunded.length > 0) await store.addUpRefunds(tx, refunded, now);
     if (changed.length > 0) tx.afterCommit(() => this.countSucceeded(changed));
     this.countDisputed(tx, written);
     const paid = changed.flatMap(({ intentStatus, checkoutId }) =>

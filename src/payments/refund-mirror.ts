@@ -1,8 +1,9 @@
 import { applyToRows, lockRows, type RowStore, withRecovery } from '../mirrors/apply-facts.ts';
 import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
-import { ignoredAll, nothingApplied } from '../mirrors/refresh.ts';
+import { ignoredAll, nothingApplied, untilSettled } from '../mirrors/refresh.ts';
 import { rowTime } from '../model/facts.ts';
 import type { Applied, Source } from '../model/fold.ts';
+import { isOpen } from '../model/payment.ts';
 import {
   type Refund,
   type RefundedPaymentFacts,
@@ -112,6 +113,8 @@ export class RefundMirror implements Mirror<RefundFacts> {
       ),
     );
     const facts = await processor.refunds.listOfPayment(intentId);
+    // The row missed how the payment ended. Until it shows that, refunds do not count.
+    if (facts.length > 0 && isOpen(payment)) await untilSettled(() => payments.refresh(intentId));
     return database.transaction((tx) => this.apply(tx, facts, revisions));
   }
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
+import { noRevisions } from '../../src/mirrors/refresh.ts';
+import { readEvents } from '../support/checks/outbox.ts';
 import { confirmPayment, createPayment, type PaymentBody, readPayment } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
@@ -38,6 +40,12 @@ async function deliverOnly(payment: PaymentBody, ...types: readonly string[]): P
   );
   assert.equal(own.length, types.length);
   await till.take(...own.map((event) => JSON.stringify(event)));
+}
+
+/** `amountRefunded` of each event `payment.refunded` of this payment. */
+async function refundedSums({ id }: PaymentBody): Promise<readonly unknown[]> {
+  const events = await readEvents(till.sql, id);
+  return events.flatMap(({ type, data }) => (type === 'payment.refunded' ? [data['amountRefunded']] : []));
 }
 
 describe('the payment method of a payment', () => {
@@ -115,6 +123,57 @@ describe('an authorisation', () => {
       await till.settle();
     });
   }
+});
+
+describe('a released authorisation', () => {
+  test('does not count as a refund if the event of the payment arrives last; a refund of the captured part does', async () => {
+    const payment = await createPayment(till, { captureMethod: 'manual' });
+    const intent = payment.processorPaymentIntentId;
+    await confirmPayment(till, payment);
+    await deliverOnly(payment, 'payment_intent.amount_capturable_updated');
+    await stripe.paymentIntents.capture(intent, { amount_to_capture: 700 });
+    await deliverOnly(payment, 'refund.created');
+    const early = await readPayment(till, payment);
+    assert.deepEqual([early.status, early.amountReceived, early.amountRefunded], ['requires_action', 0, 0]);
+    await deliverOnly(payment, 'payment_intent.succeeded');
+    const captured = await readPayment(till, payment);
+    assert.deepEqual(
+      [captured.status, captured.amountReceived, captured.amountRefunded],
+      ['succeeded', 700, 0],
+    );
+    await stripe.refunds.create({ payment_intent: intent, amount: 700 });
+    await till.settle();
+    const refunded = await readPayment(till, payment);
+    assert.deepEqual([refunded.status, refunded.amountRefunded], ['refunded', 700]);
+    assert.deepEqual(await refundedSums(payment), [700]);
+  });
+
+  test('updates the payment from the processor if no event of the payment has said how it ended', async () => {
+    const canceled = await createPayment(till, { captureMethod: 'manual' });
+    await confirmPayment(till, canceled);
+    await stripe.paymentIntents.cancel(canceled.processorPaymentIntentId);
+    await deliverOnly(canceled, 'charge.refunded');
+    const shown = await readPayment(till, canceled);
+    assert.deepEqual([shown.status, shown.amountRefunded], ['canceled', 0]);
+    await till.settle();
+    assert.deepEqual(await refundedSums(canceled), []);
+  });
+
+  test('does not count as a refund if a resync applies it before the payment', async () => {
+    const payment = await createPayment(till, { captureMethod: 'manual' });
+    const intent = payment.processorPaymentIntentId;
+    await confirmPayment(till, payment);
+    await stripe.paymentIntents.capture(intent, { amount_to_capture: 700 });
+    await stripe.refunds.create({ payment_intent: intent, amount: 200 });
+    const listed = await till.processor.refunds.listOfPayment(intent);
+    await till.database.transaction((tx) => till.services.mirrors.refunds.apply(tx, listed, noRevisions));
+    assert.equal((await readPayment(till, payment)).amountRefunded, 0);
+    await till.services.resync.all();
+    const shown = await readPayment(till, payment);
+    assert.deepEqual([shown.amountReceived, shown.amountRefunded], [700, 200]);
+    await till.settle();
+    assert.deepEqual(await refundedSums(payment), [200]);
+  });
 });
 
 describe('a charge whose payment has no row', () => {

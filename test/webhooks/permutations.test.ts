@@ -38,9 +38,15 @@ import { foldFacts, type MirrorRow, type Source, type Take } from '../../src/mod
 import { type Plan, type ProductFacts, takeProductFacts } from '../../src/model/plan.ts';
 import type { KnownPlan } from '../../src/model/subscription-items.ts';
 import { createRandom } from '../../src/seed/random.ts';
+import { assertMirrored, readMirroredIds } from '../support/checks/mirrors.ts';
+import { readEvents } from '../support/checks/outbox.ts';
 import { effort } from '../support/effort.ts';
+import { inTurn } from '../support/in-turn.ts';
+import { confirmPayment, createCustomer, createPayment } from '../support/objects.ts';
 import { plainSubscription } from '../support/plain-subscription.ts';
 import { seedOf } from '../support/seeds.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 import { ModelRun, startModelBackend, startModelTill } from './model/model-run.ts';
 import type { Command, World } from './model/world.ts';
 
@@ -251,6 +257,102 @@ test('a sample of the orders ends the same through the inbox, the workers and th
   }
   await run.assertMirrored(till, backend.sql);
 });
+
+test('every order of events counts a refund once, and never counts what a capture or a cancellation releases', async (t) => {
+  const till = await startTill({ in: 'process', for: t, mustNotLogErrors: true });
+  const { stripe, sql } = till;
+  const lives = await liveRefunded(till);
+  // One event of every payment at a time, so that each is applied on its own.
+  for (let step = 0; step < Math.max(...lives.map(({ events }) => events.length)); step += 1) {
+    for (const { events } of lives) {
+      const next = events[step];
+      if (next !== undefined) await till.take(JSON.stringify(next));
+    }
+  }
+  const written = Map.groupBy(await readEvents(sql), ({ objectId }) => objectId);
+  for (const { id, refunded, events } of lives) {
+    const sums = (written.get(id) ?? []).flatMap(({ type, data: { amountRefunded: sum } }) =>
+      type === 'payment.refunded' || sum !== 0 ? [sum] : [],
+    );
+    const order = events.map(({ type }) => type).join();
+    assert.deepEqual(sums, refunded > 0 ? [refunded] : [], order);
+  }
+  await till.settle();
+  await assertMirrored(stripe, sql, await readMirroredIds(stripe));
+});
+
+/** What a life captures of 2,000, what it refunds of that, and the types of its events, oldest first. */
+const refundedLives: readonly RefundedLife[] = [
+  {
+    captured: 0,
+    refunded: 0,
+    types: ['payment_intent.amount_capturable_updated', 'refund.created', 'payment_intent.canceled'],
+  },
+  {
+    captured: 1_200,
+    refunded: 0,
+    types: ['payment_intent.amount_capturable_updated', 'refund.created', 'payment_intent.succeeded'],
+  },
+  // The second time as much as is released, and all that was received.
+  ...[1_200, 1_000].map((captured) => ({
+    captured,
+    refunded: captured === 1_200 ? 500 : 1_000,
+    types: [
+      'payment_intent.amount_capturable_updated',
+      'refund.created',
+      'payment_intent.succeeded',
+      'refund.created',
+    ],
+  })),
+  { captured: 2_000, refunded: 500, types: ['payment_intent.succeeded', 'refund.created'] },
+];
+
+interface RefundedLife {
+  readonly captured: number;
+  readonly refunded: number;
+  readonly types: readonly string[];
+}
+
+/** Lives each life once for each order of its events, which it returns in that order. */
+async function liveRefunded(till: TillInProcess) {
+  const { stripe } = till;
+  const { id: customerId } = await createCustomer(till);
+  const orders = refundedLives.flatMap((life) =>
+    [...selections([...life.types.keys()], life.types.length)].map((order) => ({ ...life, order })),
+  );
+  const lives = await inTurn(orders, async (life) => {
+    const payment = await createPayment(till, { customerId, captureMethod: 'manual' });
+    return { ...life, payment, intent: payment.processorPaymentIntentId };
+  });
+  type Life = (typeof lives)[number];
+  const end = ({ intent, captured }: Life) =>
+    captured === 0
+      ? stripe.paymentIntents.cancel(intent)
+      : stripe.paymentIntents.capture(intent, { amount_to_capture: captured });
+  const refund = async ({ intent, refunded: amount }: Life) => {
+    if (amount > 0) await stripe.refunds.create({ payment_intent: intent, amount });
+  };
+  // At times apart, so that no event needs a read from the processor.
+  for (const step of [({ payment }: Life) => confirmPayment(till, payment), end, refund]) {
+    await till.control('clock', { advanceSeconds: 60 });
+    await inTurn<Life, unknown>(lives, step);
+  }
+  const all = (await Array.fromAsync(stripe.events.list({ limit: 100 }))).reverse();
+  const byIntent = Map.groupBy(all, intentOfEvent);
+  return lives.map(({ intent, payment: { id }, refunded, types, order }) => {
+    const own = (byIntent.get(intent) ?? []).filter(({ type }) => types.includes(type));
+    assert.deepEqual(
+      own.map(({ type }) => type),
+      types,
+    );
+    return { id, refunded, events: order.flatMap((index) => own[index] ?? []) };
+  });
+}
+
+function intentOfEvent({ data: { object } }: Stripe.Event): string | undefined {
+  if (object.object === 'refund') return String(object.payment_intent);
+  return object.object === 'payment_intent' ? object.id : undefined;
+}
 
 /** Each life is lived so many times, and its events arrive in another order each time. */
 const samplesOfEach = effort({ short: 1, long: 100 });

@@ -87,6 +87,11 @@ function brokenLinks(events: readonly StoredEventRow[], isErased: boolean): read
     const { type, data, previous } = event;
     const before = events[index - 1];
     const isCreation = type.endsWith('.created');
+    if (
+      Number(data['amountRefunded'] ?? 0) > 0 &&
+      !['succeeded', 'refunded'].includes(String(data['status']))
+    )
+      return [{ ...event, reason: 'money that was not received is refunded' }];
     if (!type.startsWith(`${event.objectType}.`))
       return [{ ...event, reason: 'the type is of another object' }];
     if (before === undefined) {
