@@ -46,9 +46,14 @@ const followingStatuses: readonly (SubscriptionStatus | null)[] = [
   'unpaid',
 ];
 
+/** Whether the subscription takes over a new default of the customer. */
+export function followsDefault({ status }: Pick<PaymentMethodUse, 'status'>): boolean {
+  return followingStatuses.includes(status);
+}
+
 /** Whether a new default of the customer still has to be set on this subscription. */
 export function needsDefault(use: PaymentMethodUse, paymentMethodId: string): boolean {
-  return followingStatuses.includes(use.status) && methodsOf(use).some((id) => id !== paymentMethodId);
+  return followsDefault(use) && methodsOf(use).some((id) => id !== paymentMethodId);
 }
 
 /** Whether the schedule of this subscription would later charge another payment method. */

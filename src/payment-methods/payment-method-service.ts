@@ -6,6 +6,7 @@ import type { Customer } from '../model/customer.ts';
 import {
   type AttachablePaymentMethod,
   type CardSetup,
+  followsDefault,
   isInUse,
   isPaymentMethodId,
   needsDefault,
@@ -14,6 +15,7 @@ import {
   paymentMethodInUse,
   paymentMethodNotFound,
 } from '../model/payment-method.ts';
+import type { SubscriptionFacts } from '../model/subscription.ts';
 import { inLanes } from '../platform/lanes.ts';
 import { notReached, objectMissing } from '../processor/port/attempt.ts';
 import type { Refused } from '../processor/port/processor.ts';
@@ -34,7 +36,7 @@ export interface SavedPaymentMethod extends AttachablePaymentMethod {
 
 interface PaymentMethodServiceParts extends PaymentMethodParts {
   readonly idempotency: IdempotencyService;
-  readonly subscriptions: Pick<SubscriptionService, 'inTurn'>;
+  readonly subscriptions: Pick<SubscriptionService, 'inTurn' | 'correctMethods'>;
 }
 
 /** The saved payment methods of customers. The processor is the only place that knows them. */
@@ -73,15 +75,19 @@ export class PaymentMethodService {
   /**
    * Sets the default of the subscriptions first, and of the customer last: a payment method that is shown as the default
    * is the default everywhere. Skips what is already set, so that repeating a request that failed halfway makes
-   * progress.
+   * progress. All rows show the new default before the response.
    */
   async setDefault(customerId: string, paymentMethodId: string): Promise<SavedPaymentMethod> {
     const customer = await this.#parts.customers.read(customerId);
     const method = await this.#read(customer, paymentMethodId);
     const { uses, customerDefault } = await this.#readUses(customer);
-    const changed = uses.filter((use) => needsDefault(use, method.id));
+    const following = uses.filter(followsDefault);
+    const changed = following.filter((use) => needsDefault(use, method.id));
     // All calls end before the response, so that none of them runs after the caller's next request.
     await inLanes(changed, concurrentChangesMax, (use) => this.#setInTurn(customer, method, use));
+    // The processor may have had the default already, from a change that no event has shown yet.
+    const keys = following.map(({ processorSubscriptionId }) => processorSubscriptionId);
+    await this.#parts.subscriptions.correctMethods(keys, method.id);
     if (customerDefault !== method.id) await this.#setOfCustomer(customer, method);
     return { ...method, isDefault: true };
   }
@@ -144,8 +150,8 @@ export class PaymentMethodService {
   ): Promise<void> {
     return this.#parts.subscriptions.inTurn(processorSubscriptionId, async () => {
       const use = await this.#readUse(customer, processorSubscriptionId);
-      if (use !== undefined && needsDefault(use, method.id))
-        await this.#setOfSubscription(customer, method, use);
+      const isNeeded = use !== undefined && needsDefault(use, method.id);
+      return isNeeded ? this.#setOfSubscription(customer, method, use) : null;
     });
   }
 
@@ -158,7 +164,7 @@ export class PaymentMethodService {
     customer: Customer,
     method: AttachablePaymentMethod,
     use: PaymentMethodUse,
-  ): Promise<void> {
+  ): Promise<SubscriptionFacts | null> {
     const { processorSubscriptionId } = use;
     const attempt = await this.#parts.processor.paymentMethods.setDefaultOfSubscription({
       processorSubscriptionId,
@@ -167,11 +173,12 @@ export class PaymentMethodService {
       // A new processor key each time, because setting a default twice has the same effect as setting it once.
       idempotencyKey: randomUUID(),
     });
-    if (attempt.outcome === 'done') return;
+    if (attempt.outcome === 'done') return attempt.value;
     const failure = await this.#explain(attempt, customer, method);
     // A subscription that has ended since it was listed needs no default.
     const current = await this.#readUse(customer, processorSubscriptionId);
     if (current !== undefined && needsDefault(current, method.id)) throw failure;
+    return null;
   }
 
   /**

@@ -7,7 +7,7 @@ import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyChange, applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Revisions } from '../model/fold.ts';
 import { isGrouped } from '../model/plan.ts';
-import { hasEnded, type Subscription } from '../model/subscription.ts';
+import { hasEnded, type Subscription, type SubscriptionFacts } from '../model/subscription.ts';
 import { inLanes } from '../platform/lanes.ts';
 import { PacedCalls } from '../platform/paced-calls.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
@@ -194,14 +194,34 @@ export class SubscriptionService {
   }
 
   /**
-   * Runs a write to a subscription in its turn. A subscription without a row has no other writers in Till, and needs no
-   * turn.
+   * Runs a write to a subscription in its turn, and applies its response. If it has none, the row is refreshed. A
+   * subscription without a row has no other writers in Till, and needs no turn.
    */
-  async inTurn<Result>(processorSubscriptionId: string, work: () => Promise<Result>): Promise<Result> {
-    const { database, store, turns } = this.#parts;
-    const [subscription] = await store.findByKeys(database, [processorSubscriptionId]);
-    if (subscription === undefined) return work();
-    return turns.run({ subscriptionId: subscription.id, claimId: null, goesFirst: false }, work);
+  async inTurn(
+    processorSubscriptionId: string,
+    write: () => Promise<SubscriptionFacts | null>,
+  ): Promise<void> {
+    const { database, mirror, store, turns } = this.#parts;
+    const [found] = await store.findByKeys(database, [processorSubscriptionId]);
+    if (found === undefined) {
+      await write();
+      return;
+    }
+    await turns.run({ subscriptionId: found.id, claimId: null, goesFirst: false }, async () => {
+      // The row may have changed while the write waited for its turn.
+      const subscription = await this.read(found.id);
+      const facts = await write();
+      if (facts === null) await correct(mirror, processorSubscriptionId);
+      else await applyResponse(database, mirror, facts, subscription);
+    });
+  }
+
+  /** Refreshes the rows of these subscriptions that do not show this payment method. */
+  async correctMethods(processorSubscriptionIds: readonly string[], paymentMethodId: string): Promise<void> {
+    const { database, store, mirror } = this.#parts;
+    const rows = await store.findByKeys(database, processorSubscriptionIds);
+    const outdated = rows.filter(({ defaultPaymentMethodId }) => defaultPaymentMethodId !== paymentMethodId);
+    await this.#correctAll(outdated.map(mirror.keyOf));
   }
 
   /** Refreshes all open subscriptions of a customer. */

@@ -9,10 +9,12 @@ import {
   intentOf,
   listCards,
   type PaymentMethodBody,
+  type SubscriptionBody,
   saveCard,
 } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
+import { changed, subscribe } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
 import { triesPerCall } from '../support/till-in-process.ts';
 
@@ -41,6 +43,11 @@ function remove({ id }: Id, paymentMethodId: string): Promise<Response> {
 /** The default that each subscription charges at the processor. */
 async function defaultOf(processorSubscriptionId: string): Promise<unknown> {
   return (await stripe.subscriptions.retrieve(processorSubscriptionId)).default_payment_method;
+}
+
+/** The default that the API shows. */
+async function shownDefault({ id }: Id): Promise<unknown> {
+  return (await till.get<SubscriptionBody>(`/subscriptions/${id}`)).defaultPaymentMethodId;
 }
 
 async function defaultOfCustomer(processorCustomerId: string): Promise<unknown> {
@@ -243,6 +250,87 @@ describe('PUT /customers/{id}/default-payment-method', () => {
     assert.equal(await defaultOf(active), paymentMethodId);
     assert.equal(await defaultOf(open.processorSubscriptionId), null);
     assert.equal(await defaultOf(ended), null);
+  });
+
+  test('200: reads after it show the new default of each live subscription, before any webhook', async () => {
+    const customer = await createCustomer(till);
+    const first = await saveCard(till, customer);
+    const second = await saveCard(till, customer, 'pm_card_mastercard');
+    const [trial, other, planned] = [
+      await createSubscription(till, { customerId: customer.id, trialPeriodDays: 7 }),
+      await createSubscription(till, { customerId: customer.id, trialPeriodDays: 7 }),
+      { subscription: await subscribe(till, { customerId: customer.id }) },
+    ];
+    await changed(till, planned.subscription, { quantity: 2, when: 'periodEnd' });
+    for (const { paymentMethodId } of [first, second]) {
+      await readJson(await setDefault(customer, paymentMethodId), 200);
+      for (const { subscription } of [trial, other, planned])
+        assert.equal(await shownDefault(subscription), paymentMethodId);
+    }
+  });
+
+  test('200: reads after it show a default that the processor had already', async () => {
+    const customer = await createCustomer(till);
+    const { paymentMethodId } = await saveCard(till, customer);
+    const { subscription } = await createSubscription(till, {
+      customerId: customer.id,
+      trialPeriodDays: 7,
+    });
+    // As if an earlier request had died before it recorded the response.
+    await stripe.subscriptions.update(subscription.processorSubscriptionId, {
+      default_payment_method: paymentMethodId,
+    });
+    await readJson(await setDefault(customer, paymentMethodId), 200);
+    assert.equal(await shownDefault(subscription), paymentMethodId);
+  });
+
+  test('200: reads after it show the new default, even if the row changed during the request', async (t) => {
+    const backend = await startBackend(t);
+    const proxy = await startProcessorProxy(backend);
+    const behind = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+    const customer = await createCustomer(behind);
+    const { paymentMethodId } = await saveCard(behind, customer);
+    const { subscription } = await createSubscription(behind, {
+      customerId: customer.id,
+      trialPeriodDays: 7,
+    });
+    const { processorSubscriptionId } = subscription;
+    await behind.settle();
+    proxy.hold(`/v1/subscriptions/${processorSubscriptionId}`);
+    const response = behind.call('PUT', `/customers/${customer.id}/default-payment-method`, {
+      paymentMethodId,
+    });
+    const held = await proxy.nextHeld();
+    const pass = await held.holdResponse();
+    await backend.stripe.subscriptions.update(processorSubscriptionId, { metadata: { team: 'blue' } });
+    await behind.settle();
+    pass();
+    await readJson(await response, 200);
+    const shown = await behind.get<SubscriptionBody>(`/subscriptions/${subscription.id}`);
+    assert.deepEqual([shown.defaultPaymentMethodId, shown.metadata], [paymentMethodId, { team: 'blue' }]);
+  });
+
+  test('200: a late event with an earlier default does not undo it', async () => {
+    const customer = await createCustomer(till);
+    const [first, second] = [await saveCard(till, customer), await saveCard(till, customer)];
+    const { subscription } = await createSubscription(till, {
+      customerId: customer.id,
+      trialPeriodDays: 7,
+    });
+    const { processorSubscriptionId } = subscription;
+    await readJson(await setDefault(customer, first.paymentMethodId), 200);
+    await till.settle();
+    await till.control('clock', { advanceSeconds: 60 });
+    await stripe.subscriptions.update(processorSubscriptionId, {
+      default_payment_method: second.paymentMethodId,
+    });
+    const { data } = await stripe.events.list({ type: 'customer.subscription.updated', limit: 100 });
+    const late = data.find((event) => String(Object(event.data.object).id) === processorSubscriptionId);
+    assert(late);
+    await till.control('clock', { advanceSeconds: 60 });
+    await readJson(await setDefault(customer, first.paymentMethodId), 200);
+    await till.take(JSON.stringify(late));
+    assert.equal(await shownDefault(subscription), first.paymentMethodId);
   });
 
   test('200: a subscription that the processor has paused takes over the default', async () => {

@@ -405,7 +405,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
         processorSubscriptionId: 'sub_1',
         paymentMethodId: 'pm_1',
       }),
-    'POST /v1/subscriptions/sub_1 default_payment_method=pm_1',
+    'POST /v1/subscriptions/sub_1 default_payment_method=pm_1&expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule&expand[3]=latest_invoice.discounts.source.coupon&expand[4]=latest_invoice.discounts.promotion_code',
     'key-1',
   ],
   [

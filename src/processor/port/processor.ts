@@ -321,14 +321,17 @@ export interface PaymentMethodCalls {
   setDefault(
     order: KeyedWrite & { readonly processorCustomerId: string; readonly paymentMethodId: string },
   ): Promise<Attempt<null>>;
-  /** `isPlanned`: also sets it for everything that is planned for the subscription. */
+  /**
+   * `isPlanned`: also sets it for everything that is planned for the subscription. The value is the subscription after
+   * the change. Null: the response does not show it as it is now, so it must be read.
+   */
   setDefaultOfSubscription(
     order: KeyedWrite & {
       readonly processorSubscriptionId: string;
       readonly paymentMethodId: string;
       readonly isPlanned?: boolean;
     },
-  ): Promise<Attempt<null>>;
+  ): Promise<Attempt<SubscriptionFacts | null>>;
   /** The payment method can never be used again. One that is not attached is `wrong_state`. */
   detach(order: KeyedWrite & { readonly paymentMethodId: string }): Promise<Attempt<null>>;
 }

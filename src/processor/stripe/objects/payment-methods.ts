@@ -1,3 +1,5 @@
+import type { AsOf } from '../../../model/facts.ts';
+import type { SubscriptionFacts } from '../../../model/subscription.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, PaymentMethodCalls } from '../../port/processor.ts';
 import { setScheduledMethod } from '../changes/planned-changes.ts';
@@ -6,8 +8,11 @@ import { done, isMissing, missingOrWrongState, nullIfMissing } from '../wire/att
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, fetchAll, fetchFrom, mapAll } from '../wire/listing.ts';
 import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
-import { WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { isReplayed } from '../wire/response-as-of.ts';
+import { ifReadable, noLinks, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { defaultOf, mapPaymentMethod, mapSetup, mapUse } from './map-payment-method.ts';
+import { mapSubscription } from './map-subscription.ts';
+import { termExpansions } from './map-subscription-terms.ts';
 
 export function createPaymentMethodCalls(context: AdapterContext): PaymentMethodCalls {
   return { ...createSetups(context), ...createReads(context), ...createWrites(context) };
@@ -117,11 +122,13 @@ function createWrites(context: AdapterContext): Writes {
         send: (options) =>
           stripe.subscriptions.update(
             processorSubscriptionId,
-            { default_payment_method: paymentMethodId },
+            { default_payment_method: paymentMethodId, expand: [...termExpansions] },
             options,
           ),
-        take: (response) =>
-          requireChange(mapUse(response).paymentMethodId === paymentMethodId, 'subscription'),
+        take: (response, asOf) => {
+          requireChange(mapUse(response).paymentMethodId === paymentMethodId, 'subscription');
+          return done(currentFacts(response, asOf));
+        },
         refused: missingOrWrongState,
       });
       // Without this, a schedule would set the old payment method again when its next phase begins.
@@ -141,6 +148,13 @@ function createWrites(context: AdapterContext): Writes {
         refused: missingOrWrongState,
       }),
   };
+}
+
+/** Null if the response may be stale or incomplete. A subscription that Till does not mirror may be of any shape. */
+function currentFacts(response: unknown, asOf: AsOf): SubscriptionFacts | null {
+  if (isReplayed(response)) return null;
+  const facts = ifReadable(() => mapSubscription(withKnownLinks(response, noLinks), asOf));
+  return facts?.metadata === null ? null : facts;
 }
 
 /** A response that does not show the change does not prove it. */
