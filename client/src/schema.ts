@@ -4063,7 +4063,7 @@ export interface components {
         /** @description Return only the objects of this customer. */
         readonly customerId: string;
         readonly status: "pending" | "succeeded" | "failed";
-        /** @description Return only objects in this currency: a three-letter ISO 4217 code in lower case. */
+        /** @description Return only objects in this currency: a three-letter ISO 4217 code, in upper or lower case. */
         readonly currency: string;
         /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
         readonly subscriptionId: string;
@@ -4654,7 +4654,7 @@ export interface operations {
                 /** @description Return only the objects of this customer. */
                 readonly customerId?: components["parameters"]["customerId"];
                 readonly status?: "requires_payment_method" | "requires_confirmation" | "requires_action" | "processing" | "succeeded" | "canceled" | "refunded";
-                /** @description Return only objects in this currency: a three-letter ISO 4217 code in lower case. */
+                /** @description Return only objects in this currency: a three-letter ISO 4217 code, in upper or lower case. */
                 readonly currency?: components["parameters"]["currency"];
                 /** @description Return only payments whose last attempt failed, and which have not succeeded since. */
                 readonly failed?: "true";
@@ -4938,7 +4938,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 readonly status?: "pending" | "requires_action" | "succeeded" | "failed" | "canceled";
-                /** @description Return only objects in this currency: a three-letter ISO 4217 code in lower case. */
+                /** @description Return only objects in this currency: a three-letter ISO 4217 code, in upper or lower case. */
                 readonly currency?: components["parameters"]["currency"];
                 /** @description Adds `customer` to each object: who it belongs to. */
                 readonly include?: components["parameters"]["include"];
@@ -5044,7 +5044,7 @@ export interface operations {
                  * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
                  */
                 readonly addOnPlanId?: string;
-                /** @description Return only objects in this currency: a three-letter ISO 4217 code in lower case. */
+                /** @description Return only objects in this currency: a three-letter ISO 4217 code, in upper or lower case. */
                 readonly currency?: components["parameters"]["currency"];
                 /** @description Adds `customer` to each object: who it belongs to. */
                 readonly include?: components["parameters"]["include"];
@@ -6511,7 +6511,7 @@ export interface operations {
                 readonly interval?: "day" | "week" | "month";
                 /** @description Adds `previous`: the numbers of the range of equal length before this one. */
                 readonly compare?: "previous";
-                /** @description Only this currency, in lower case. Default: all. */
+                /** @description Only this currency, in upper or lower case. Default: all. */
                 readonly currency?: string;
             };
             readonly header?: {
@@ -6547,7 +6547,7 @@ export interface operations {
                  */
                 readonly move: "new" | "expansion" | "contraction" | "churned" | "reactivated" | "trial_started" | "trial_converted" | "trial_expired" | "renewal_failed" | "renewal_recovered" | "renewal_lost";
                 /**
-                 * @description The currency, in lower case.
+                 * @description The currency, in upper or lower case.
                  * @example eur
                  */
                 readonly currency: string;
@@ -6589,7 +6589,7 @@ export interface operations {
         readonly parameters: {
             readonly query: {
                 /**
-                 * @description The currency, in lower case.
+                 * @description The currency, in upper or lower case.
                  * @example eur
                  */
                 readonly currency: string;

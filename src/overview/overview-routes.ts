@@ -4,6 +4,7 @@ import type { CustomerService } from '../customers/customer-service.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
   CursorQuery,
+  currencyParameter,
   dateTime,
   Id,
   Include,
@@ -20,11 +21,7 @@ import { type CurrentSubscriber, type MoveName, moveNames, type StoredMove } fro
 import { OverviewQuery, OverviewSchema, overviewExample } from './overview-schema.ts';
 import type { OverviewService } from './overview-service.ts';
 
-const currency = Type.String({
-  pattern: '^[a-z]{3}$',
-  description: 'The currency, in lower case.',
-  examples: ['eur'],
-});
+const currency = { ...currencyParameter('The currency, in upper or lower case.'), examples: ['eur'] };
 
 const MoveSchema = component('OverviewMove', {
   id: Id,

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { dateTime, nullable } from '../http/docs/api-schema.ts';
+import { currencyParameter, dateTime, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { Type } from '../platform/schemas.ts';
 import { day, growthExample, growthProperties, number } from './growth-schema.ts';
@@ -178,9 +178,7 @@ export const OverviewQuery = Type.Object(
         description: 'Adds `previous`: the numbers of the range of equal length before this one.',
       }),
     ),
-    currency: Type.Optional(
-      Type.String({ pattern: '^[a-z]{3}$', description: 'Only this currency, in lower case. Default: all.' }),
-    ),
+    currency: Type.Optional(currencyParameter('Only this currency, in upper or lower case. Default: all.')),
   },
   { additionalProperties: false },
 );

@@ -122,6 +122,15 @@ test('200: a file with include=customer has the email and the name of each custo
   );
 });
 
+test('200: a file of one currency, in either case', async () => {
+  const { response, body } = await exported('/payments?source=all&currency=EUR');
+  assert.equal(response.status, 200);
+  const rows = readCsv(body);
+  assert(rows.length > 0);
+  assert(rows.every(({ currency }) => currency === 'eur'));
+  assert.deepEqual(rows, readCsv((await exported('/payments?source=all&currency=eur')).body));
+});
+
 test('200: no rows are a file with a header, and nested fields have their columns', async () => {
   const { body } = await exported(`/payments?customerId=unknown`);
   assert.match(

@@ -103,7 +103,7 @@ test('each part of the bridge has a list of its changes, and the end one of its 
   const from = dayBefore(9);
   const { mrr, subscribers } = await read('dkk', `&from=${from}`);
   const walk = async (move: string) => {
-    const query = { move, currency: 'dkk', from, limit: '1', include: 'customer' };
+    const query = { move, currency: 'DKK', from, limit: '1', include: 'customer' };
     const rows: OverviewMove[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
       const at = new URLSearchParams({ ...query, ...(cursor === '' ? {} : { cursor }) });
@@ -122,13 +122,13 @@ test('each part of the bridge has a list of its changes, and the end one of its 
       rows.map(({ createdAt }) => createdAt).sort((one, two) => (one < two ? 1 : -1)),
     );
     for (const row of rows) {
-      assert.equal(row.customer?.id, row.customerId);
+      assert.deepEqual([row.customer?.id, row.currency], [row.customerId, 'dkk']);
       assert.equal(row.date, row.createdAt.slice(0, 10));
     }
   }
   assert.equal((await walk('churned')).length, subscribers?.lost);
   assert.equal((await walk('new')).length + (await walk('reactivated')).length, subscribers?.gained);
-  const now: OverviewSubscriberList = await till.get('/overview/subscribers?currency=dkk&include=customer');
+  const now: OverviewSubscriberList = await till.get('/overview/subscribers?currency=Dkk&include=customer');
   assert.equal(now.data.length, subscribers?.end);
   assert.equal(
     now.data.reduce((sum, { monthlyAmount }) => sum + monthlyAmount, 0),

@@ -5,7 +5,7 @@ import { CustomerIdFilter, nullable, response } from '../../http/docs/api-schema
 import { component } from '../../http/docs/components.ts';
 import { sendProblem } from '../../http/failures/respond-to-failure.ts';
 import { asksFor } from '../../http/input/accept.ts';
-import { comparedWithIds } from '../../http/input/validator.ts';
+import { inAnyCase } from '../../http/input/validator.ts';
 import { OpenReaders } from '../../http/load/open-readers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
@@ -48,7 +48,7 @@ const Query = Type.Object(
       }),
     ),
     objectId: Type.Optional(
-      Type.String({ description: 'Return only the events of this object.', [comparedWithIds]: true }),
+      Type.String({ description: 'Return only the events of this object.', [inAnyCase]: true }),
     ),
     customerId: CustomerIdFilter,
     include: Type.Optional(

@@ -13,7 +13,7 @@ import {
 import { returnUrlLengthMax } from '../../model/return-url.ts';
 import { roundAmountRule } from '../../model/round-amount.ts';
 import { Type } from '../../platform/schemas.ts';
-import { comparedWithIds } from '../input/validator.ts';
+import { inAnyCase } from '../input/validator.ts';
 import { component } from './components.ts';
 
 /** The schemas that all resources share. */
@@ -24,10 +24,9 @@ export const dateTime = (description: string) => Type.String({ format: 'date-tim
 export const nullableTime = (description: string) => nullable(dateTime(description));
 /** The id of another object, which may not exist. */
 export const nullableId = (description: string) => nullable(Type.String({ format: 'uuid', description }));
+const currencyCode = { pattern: '^[A-Za-z]{3}$', minLength: 3, maxLength: 3 };
 export const Currency = Type.String({
-  pattern: '^[A-Za-z]{3}$',
-  minLength: 3,
-  maxLength: 3,
+  ...currencyCode,
   description: 'Three-letter ISO 4217 code, in upper or lower case. Responses use lower case.',
 });
 /** The contract's limit. In most currencies the processor accepts less. */
@@ -113,16 +112,16 @@ export const PageQuery = Type.Object(
 
 /** The filter of every list whose objects belong to customers. Any text is accepted. An unknown id matches nothing. */
 export const CustomerIdFilter = Type.Optional(
-  Type.String({ description: 'Return only the objects of this customer.', [comparedWithIds]: true }),
+  Type.String({ description: 'Return only the objects of this customer.', [inAnyCase]: true }),
 );
 
+/** A currency in a query. */
+export const currencyParameter = (description: string) =>
+  Type.String({ ...currencyCode, description, [inAnyCase]: true });
 export const CurrencyFilter = Type.Optional(
-  Type.String({
-    pattern: '^[a-z]{3}$',
-    minLength: 3,
-    maxLength: 3,
-    description: 'Return only objects in this currency: a three-letter ISO 4217 code in lower case.',
-  }),
+  currencyParameter(
+    'Return only objects in this currency: a three-letter ISO 4217 code, in upper or lower case.',
+  ),
 );
 
 /** Almost twice the length of a cursor with a position, so that later releases can extend it. */

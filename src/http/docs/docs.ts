@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifySchema } from 'fastify';
 import type { FailureCode } from '../../errors.ts';
 import type { Scope } from '../../model/api-key.ts';
 import { version } from '../../platform/version.ts';
-import { comparedWithIds, optionalBody, patternRule } from '../input/validator.ts';
+import { inAnyCase, optionalBody, patternRule } from '../input/validator.ts';
 import { addPositionHeaders } from '../positions.ts';
 import { moveToComponents, shareParameters } from './components.ts';
 import { registerDocPages } from './doc-pages.ts';
@@ -114,7 +114,7 @@ function describeScope(schema: FastifySchema, scope: Scope | undefined): Fastify
  */
 function requireNoDefaults(key: string, value: unknown): unknown {
   // Only the validator needs them.
-  if (key === comparedWithIds || key === patternRule) return undefined;
+  if (key === inAnyCase || key === patternRule) return undefined;
   if (typeof value !== 'object' || value === null || !('required' in value)) return value;
   // A parameter or a body of the document, reduced to what is needed here; other objects have neither field.
   const { schema, content } = value as {

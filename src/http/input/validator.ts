@@ -14,8 +14,8 @@ export async function emptyIfAbsent(request: FastifyRequest): Promise<void> {
   request.body ??= {};
 }
 
-/** Marks a text that is compared with ids but may be any text: it is converted to the case of ids. */
-export const comparedWithIds = 'x-compared-with-ids';
+/** Marks a text that may be in any case, such as a currency. It is converted to lower case, like an id. */
+export const inAnyCase = 'x-in-any-case';
 
 /** Marks an amount in the smallest unit of a currency. The value is the name of the field with the currency. */
 export const inCurrency = 'x-in-currency';
@@ -38,13 +38,13 @@ type Fields = Record<string, unknown>;
 
 /**
  * Validates one part of a request, and normalises its values: numbers in a query or path, which are always text, become
- * numbers, and ids become lower case, so that equal requests have equal values. Ajv's own coercion is off: it reads
- * `1e400` as an integer, and an empty text or `null` as 0.
+ * numbers, and ids and currencies become lower case, so that equal requests have equal values. Ajv's own coercion is
+ * off: it reads `1e400` as an integer, and an empty text or `null` as 0.
  */
 export function compileValidator(schema: object, httpPart: string | undefined): Validate {
   // At the first request: a start would otherwise wait for the compiler, and most processes serve few of the routes.
   let check: ValidateFunction | undefined;
-  const { integers, ids, amounts, rules } = namesOf(schema);
+  const { integers, lowerCased, amounts, rules } = namesOf(schema);
   const hasNumbers = integers.length + amounts.length > 0;
   const validate: Validate = (data) => {
     const fields = isFields(data) ? data : {};
@@ -57,7 +57,7 @@ export function compileValidator(schema: object, httpPart: string | undefined): 
     validate.errors =
       isValid && mistakes.length === 0 ? null : [...inWords(check.errors ?? [], rules), ...mistakes];
     if (validate.errors !== null) return false;
-    lowerCase(fields, ids);
+    lowerCase(fields, lowerCased);
     return true;
   };
   validate.errors = null;
@@ -69,7 +69,7 @@ function createAjv(): Ajv {
     allErrors: true,
     useDefaults: true,
     allowUnionTypes: true,
-    keywords: ['example', optionalBody, comparedWithIds, inCurrency, patternRule],
+    keywords: ['example', optionalBody, inAnyCase, inCurrency, patternRule],
   });
   formats.default(created, ['email']);
   // The library's own also accepts times that PostgreSQL refuses, such as those of the year 0.
@@ -82,7 +82,7 @@ function createAjv(): Ajv {
 interface FieldSchema {
   readonly type?: unknown;
   readonly format?: unknown;
-  readonly [comparedWithIds]?: unknown;
+  readonly [inAnyCase]?: unknown;
   readonly [inCurrency]?: string;
   readonly [patternRule]?: string;
   readonly items?: { readonly properties?: Readonly<Record<string, FieldSchema>> };
@@ -100,7 +100,7 @@ function namesOf(schema: { readonly properties?: Readonly<Record<string, FieldSc
     fields.filter(([, field]) => holds(field)).map(([name]) => name);
   return {
     integers: namesWhere(({ type }) => type === 'integer'),
-    ids: namesWhere((field) => field.format === 'uuid' || field[comparedWithIds] === true),
+    lowerCased: namesWhere((field) => field.format === 'uuid' || field[inAnyCase] === true),
     amounts: fields.flatMap(([name, field]): readonly AmountField[] => {
       const currencyName = field[inCurrency];
       return currencyName === undefined ? [] : [{ name, currencyName }];
