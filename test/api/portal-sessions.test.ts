@@ -114,6 +114,13 @@ describe('POST /customers/{id}/portal-sessions', () => {
       await readProblem(await open(customer, body), 400, 'invalid_request');
   });
 
+  test('400: a flow that is unknown, with all that are known', async () => {
+    const response = await open(await createCustomer(till), { flow: 'foo' });
+    const { detail, errors } = await readProblem(response, 400, 'invalid_request');
+    assert.deepEqual(errors, [{ path: 'body.flow', message: 'must be one of paymentMethod, cancel, null' }]);
+    assert.equal(detail, 'body.flow must be one of paymentMethod, cancel, null');
+  });
+
   test('400: a URL of another origin than RETURN_URL_ORIGINS', async () => {
     const returnUrlOrigins = ['https://shop.example.com'];
     const strict = await startTill({ in: 'process', on: till, returnUrlOrigins });

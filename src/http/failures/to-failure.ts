@@ -59,7 +59,8 @@ function describe(mistake: { keyword: string; message?: string; params: Record<s
     case 'propertyNames':
       return 'is not an allowed key';
     case 'enum':
-      return `must be one of ${(mistake.params['allowedValues'] as readonly unknown[]).join(', ')}`;
+      // `join` alone writes null as an empty text.
+      return `must be one of ${(mistake.params['allowedValues'] as readonly unknown[]).map(String).join(', ')}`;
     case 'const':
       return `must be equal to ${mistake.params['allowedValue']}`;
     default:
