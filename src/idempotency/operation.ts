@@ -115,10 +115,10 @@ export interface OperationWrite {
 
 /**
  * What a request does if the claim that holds its reservation is abandoned. `resume`: the request finishes that claim
- * with its own values. `resume if same`: it does so only if the values are the same, and otherwise looks up what the
- * claim created. `fail`: it fails.
+ * with its own values. `look up`: it looks up what the claim created. `resume if same`: it finishes the claim if the values
+ * are the same, and otherwise looks up what the claim created. `fail`: it fails.
  */
-type WhenAbandoned = 'resume' | 'resume if same' | 'fail';
+type WhenAbandoned = 'resume' | 'look up' | 'resume if same' | 'fail';
 
 /**
  * Thrown by `reserve` if an unfinished claim of another request holds what this request needs. The request waits for

@@ -2,6 +2,7 @@ import type { Queryable } from '../platform/postgres.ts';
 
 interface GroupReservation {
   readonly customerId: string;
+  /** The name of a group, or what stands for a trial that is given once. */
   readonly groupName: string;
   /** The subscription that is about to have a plan of the group. */
   readonly subscriptionId: string;

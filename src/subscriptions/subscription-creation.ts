@@ -12,7 +12,7 @@ import { explainCodeRefusal, findPromotionCode } from './promotion-code.ts';
 import { correctHolder, type GroupParts, type OpenCheckouts, reserveGroup } from './reserve-group.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
 import type { SubscriptionTurns } from './turns/subscription-turns.ts';
-import { hadTrial } from './used-trials.ts';
+import { hadTrial, reserveTrial } from './used-trials.ts';
 
 export interface NewSubscriptionRequest extends Omit<NewSubscription, keyof PreparedSubscription> {
   readonly customerId: string;
@@ -108,20 +108,21 @@ export function subscriptionCreation(parts: SubscriptionParts): SubscriptionCrea
 
 async function prepareSubscription(
   parts: SubscriptionParts,
-  { customerId, planId, addOns, promotionCode, trialPeriodDays, trialOnce }: NewSubscriptionRequest,
+  request: NewSubscriptionRequest,
   id: string,
 ): Promise<PreparedSubscription> {
   const { customers, plans } = parts;
+  const { customerId, planId, addOns, promotionCode, trialPeriodDays } = request;
   const [customer, [main, ...others]] = await Promise.all([
     customers.read(customerId),
     requireSoldPlans(plans, { planId, addOns }),
   ]);
   const { processorCustomerId } = customer;
-  const hasTrial = trialPeriodDays > 0 && !(trialOnce && (await hadTrial(parts, main.plan, customerId, id)));
+  const isUsed = wantsOneTrial(request) && (await hadTrial(parts, main.plan, customerId, id));
   const items = others.map(({ plan, quantity }) => ({ processorPriceId: plan.processorPriceId, quantity }));
   const prepared = {
     ...{ processorCustomerId, processorPriceId: main.plan.processorPriceId },
-    trialPeriodDays: hasTrial ? trialPeriodDays : 0,
+    trialPeriodDays: isUsed ? 0 : trialPeriodDays,
     ...(items.length === 0 ? {} : { addOns: items }),
   };
   if (promotionCode === undefined) return prepared;
@@ -131,19 +132,30 @@ async function prepareSubscription(
   };
 }
 
-type GroupedSubscriptionCreation = CheckedReservingOperation<
+type ReservingSubscriptionCreation = CheckedReservingOperation<
   NewSubscriptionRequest,
   PreparedSubscription,
   SubscriptionWithSecrets,
   CreatedSubscription
 >;
 
-/** The steps of creating a subscription to a plan of a group: the group is reserved before the call. */
-export function groupedSubscriptionCreation(parts: SubscriptionParts): GroupedSubscriptionCreation {
+/** Whether the trial depends on the trials that the customer had. */
+export function wantsOneTrial({ trialOnce, trialPeriodDays }: NewSubscriptionRequest): boolean {
+  return trialOnce === true && trialPeriodDays > 0;
+}
+
+/**
+ * The steps of creating a subscription to a plan of a group, or one with the customer's only trial: the group or the
+ * trial is reserved before the call. A group also decides about the trial.
+ */
+export function reservingSubscriptionCreation(parts: SubscriptionParts): ReservingSubscriptionCreation {
   return {
     ...subscriptionCreation(parts),
-    reserve: async (tx, id, { customerId, planId }, admission) => {
-      await reserveGroup(tx, parts, { customerId, planId, subscriptionId: id, claimId: id, admission });
+    reserve: async (tx, id, request, admission) => {
+      const { customerId, planId } = request;
+      const joining = { customerId, planId, subscriptionId: id, claimId: id };
+      const holder = await reserveGroup(tx, parts, { ...joining, admission });
+      if (holder === null && wantsOneTrial(request)) await reserveTrial(tx, parts.groups, joining);
     },
   };
 }

@@ -33,11 +33,12 @@ import {
 import { alreadySubscribed, type Joined, listLiveOfGroup } from './reserve-group.ts';
 import {
   type CreatedSubscription,
-  groupedSubscriptionCreation,
   type NewSubscriptionRequest,
+  reservingSubscriptionCreation,
   type SubscriptionCreation,
   type SubscriptionParts,
   subscriptionCreation,
+  wantsOneTrial,
 } from './subscription-creation.ts';
 
 /** Concurrent reads of a customer's subscriptions: enough to finish in seconds, few enough to leave room for requests. */
@@ -70,7 +71,8 @@ export class SubscriptionService {
   ): Promise<OperationResult<CreatedSubscription>> {
     const { idempotency, plans } = this.#parts;
     const plan = await plans.find(request.planId);
-    const creation = isGrouped(plan) ? groupedSubscriptionCreation(this.#parts) : this.creation;
+    const reserves = isGrouped(plan) || wantsOneTrial(request);
+    const creation = reserves ? reservingSubscriptionCreation(this.#parts) : this.creation;
     return idempotency.run(creation, request, key);
   }
 

@@ -1,6 +1,9 @@
+import { ReservationHeld } from '../idempotency/operation.ts';
 import { groupOf, type Plan } from '../model/plan.ts';
 import type { PlanService } from '../plans/plan-service.ts';
-import type { Database } from '../platform/postgres.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { GroupReservationStore } from './group-reservation-store.ts';
+import type { Joining } from './reserve-group.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 
 interface TrialParts {
@@ -25,4 +28,20 @@ export async function hadTrial(
   if (groupName === null || planIds.length === 0) return false;
   const others = await database.transaction((tx) => plans.findAll(tx, planIds));
   return others.some((other) => groupOf(other) === groupName);
+}
+
+/**
+ * Reserves the customer's trial of a plan without a group, as `reserveGroup` reserves a group: until the claim is recorded
+ * or released. From then on `hadTrial` sees the subscription. A claim is not finished for another request, because its
+ * caller may no longer want a second subscription.
+ */
+export async function reserveTrial(
+  tx: Transaction,
+  groups: GroupReservationStore,
+  { customerId, planId, subscriptionId, claimId }: Omit<Joining, 'admission'>,
+): Promise<void> {
+  // The name of a group does not begin with a space.
+  const groupName = ` trial of ${planId}`;
+  const holder = await groups.reserve(tx, { customerId, groupName, subscriptionId, claimId });
+  if (holder !== claimId) throw new ReservationHeld(holder, 'look up');
 }
