@@ -390,6 +390,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'webhooks/webhook-event-store.ts',
     'webhooks/erasure-store.ts',
     'attention/attention-store.ts',
+    'checkouts/checkout-store.ts',
   ],
   external_ids: [
     'customers/external-id-store.ts',

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
-import { applyToRows, lockRows } from '../mirrors/apply-facts.ts';
+import { applyToRows, type Inserted, lockRows } from '../mirrors/apply-facts.ts';
 import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
 import {
   correct,
@@ -45,6 +46,8 @@ interface CheckoutMirrorParts extends MirrorParts {
   readonly groups: GroupParts['groups'];
   readonly metrics: Pick<Metrics, 'checkouts'>;
 }
+
+const nothingInserted: Inserted<Checkout> = { created: [], lost: [] };
 
 /**
  * The checkouts. An event or a list shows only that a checkout has changed, and its row follows from a read. Before a
@@ -124,11 +127,10 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
     const { keyOf } = this;
     const now = clock.now();
     const rows = await lockRows<Checkout, CheckoutFacts>(tx, store, [facts], keyOf);
-    const created = rows.unknown.length === 0 ? undefined : await this.#insert(tx, facts, now);
+    const inserted = rows.unknown.length === 0 ? undefined : await this.#insert(tx, facts, now);
     const take: Take<Checkout, CheckoutFacts> = (row, next, origin, at) =>
       takeCheckoutFacts(row, next, resultIdOf(row.id), origin, at);
     const beforeWrite = (written: readonly OwnedChange[]) => customers.hold(tx, written);
-    const inserted = created && { created, lost: [] };
     const folding = { rows, inserted, source, keyOf, take, view: checkoutView, now, beforeWrite };
     const { applied, written } = await applyToRows(tx, store, folding);
     const ended = written.filter(({ before, after }) => before.status === 'open' && after.status !== 'open');
@@ -141,7 +143,10 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
 
   async #read(key: string): Promise<{ readonly applied: Applied; readonly url: string | null }> {
     const { database, store, processor } = this.#parts;
-    const [row] = await store.findByKeys(database, [key]);
+    const row = await store.findOwned(database, key);
+    // A buyer must not pay for a customer that is gone. If the processor refuses, the read shows why.
+    if (row?.status === 'open' && row.isOwnerDeleted)
+      await processor.checkouts.expire({ processorCheckoutSessionId: key, idempotencyKey: randomUUID() });
     const read = await processor.checkouts.read(key);
     if (read === null)
       return { applied: row === undefined ? ignoredAll(key) : unknownToProcessor, url: null };
@@ -153,30 +158,33 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
     return { applied: await database.transaction((tx) => this.record(tx, facts, source)), url };
   }
 
-  /** Creates the row. An open checkout also holds the group of its plan, unless another holds it by now. */
-  async #insert(tx: Transaction, facts: CheckoutFacts, now: Date): Promise<readonly Checkout[]> {
+  /**
+   * Creates the row. An open checkout also holds the group of its plan, unless another holds it by now. If its customer is
+   * deleted already, it needs a refresh, which expires it. If not, the deletion finds the row.
+   */
+  async #insert(tx: Transaction, facts: CheckoutFacts, now: Date): Promise<Inserted<Checkout>> {
     const { store, customers, plans, groups } = this.#parts;
     const { localId: id, processorCustomerId } = facts;
     const prices = facts.items.map(({ processorPriceId }) => processorPriceId);
-    const [owners, known] = await Promise.all([
-      customers.find(tx, [processorCustomerId]),
+    const [owner, known] = await Promise.all([
+      processorCustomerId === null ? undefined : customers.findHeld(tx, processorCustomerId),
       plans.find(tx, prices),
     ]);
-    const customerId = owners.get(processorCustomerId)?.id;
-    if (!isOurId(id) || customerId === undefined) return [];
+    if (!isOurId(id) || owner === undefined) return nothingInserted;
+    const customerId = owner.id;
     const planOf = (price: string): Plan | undefined => known.get(price);
     const after = toCheckout(facts, { id, customerId, planOf, now });
-    if (after === undefined) return [];
-    customers.hold(tx, [{ after }]);
+    if (after === undefined) return nothingInserted;
     const created = await store.insert(tx, [after]);
-    if (created.length === 0) return created;
+    if (created.length === 0) return nothingInserted;
     const plan = [...known.values()].find((one) => one.id === after.planId);
     const groupName = plan === undefined ? null : groupOf(plan);
     if (after.status !== 'open') await this.#end(tx, after);
     else if (groupName !== null)
       await groups.reserve(tx, { customerId, groupName, subscriptionId: resultIdOf(id), claimId: id });
     tx.afterCommit(() => this.#parts.metrics.checkouts.inc({ mode: after.mode, outcome: 'created' }));
-    return created;
+    const isOrphan = after.status === 'open' && owner.deletedAt !== null;
+    return { created, lost: isOrphan ? [this.keyOf(facts)] : [] };
   }
 
   /** From now on, the row of the subscription shows that the group is taken. */

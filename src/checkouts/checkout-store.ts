@@ -48,6 +48,21 @@ export class CheckoutStore extends MirrorStore<Checkout> {
     super('checkout', checkoutTable, 'processorCheckoutSessionId');
   }
 
+  /** The row with this key, and whether its customer is deleted. */
+  async findOwned(
+    db: Queryable,
+    key: string,
+  ): Promise<(Checkout & { readonly isOwnerDeleted: boolean }) | undefined> {
+    const [row] = await db.query<Checkout & { readonly isOwnerDeleted: boolean }>(
+      `select ${columns}, (select deleted_at is not null from till.customers where customers.id = customer_id)
+         as "isOwnerDeleted"
+       from till.checkouts where processor_checkout_session_id = $1`,
+      [key],
+      'find_owned_checkout',
+    );
+    return row;
+  }
+
   listOpenOfCustomer(db: Queryable, customerId: string): Promise<readonly Checkout[]> {
     const sql = `select ${columns} from till.checkouts where customer_id = $1 and status = 'open' order by id`;
     return db.query(sql, [customerId]);

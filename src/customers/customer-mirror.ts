@@ -112,6 +112,14 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   }
 
   /**
+   * The customer with this key. If it is not deleted, the end of a deletion waits for this transaction, and sees what it
+   * writes.
+   */
+  findHeld(tx: Transaction, key: string): Promise<Customer | undefined> {
+    return this.#parts.store.findHeld(tx, key);
+  }
+
+  /**
    * Erases the metadata of the objects of a deleted customer, after the deletion is committed. A transaction that
    * writes metadata locks the customer first. If it locks before this method waits, this method finds its row. If it
    * locks later, it sees the deletion. So a search for personal data after this method is complete.

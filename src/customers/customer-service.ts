@@ -33,7 +33,10 @@ const livePageSize = 1_000;
 
 /** What happens to the objects of a customer that is deleted. */
 export interface CustomerDependents {
-  /** Called before the deletion: a buyer must not pay for a customer that is gone. */
+  /**
+   * Called before the deletion: a buyer must not pay for a customer that is gone. Called again at its end, for a checkout
+   * that was created meanwhile.
+   */
   readonly expireCheckouts: (customerId: string) => Promise<void>;
   /** Called after the deletion, because the processor then ends the subscriptions. */
   readonly correctSubscriptions: (customerId: string) => Promise<void>;
@@ -110,7 +113,8 @@ export class CustomerService {
 
   /**
    * Deletes the customer at the processor, which ends its subscriptions, and updates their rows. Erases the personal
-   * data last, so that the caller can repeat a request that fails halfway.
+   * data after that, so that the caller can repeat a request that fails halfway. From then on, whoever creates the row of an
+   * open checkout sees the deletion and expires it, so only the rows from before are left to expire.
    */
   async delete(id: string, { expireCheckouts, correctSubscriptions }: CustomerDependents): Promise<void> {
     const { mirror, processor } = this.#parts;
@@ -121,6 +125,7 @@ export class CustomerService {
     if (attempt.outcome !== 'done') await this.#requireDeleted(customer, attempt);
     await correctSubscriptions(id);
     await mirror.erase(processorCustomerId, auditChange);
+    await expireCheckouts(id);
   }
 
   /** A refused deletion does not prove that the customer is deleted. Only a read that says `deleted` does. */

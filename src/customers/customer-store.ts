@@ -232,6 +232,13 @@ export class CustomerStore extends MirrorStore<Customer> {
     if (ids.length > 0) tx.send(sql, [ids], 'hold_customers');
   }
 
+  /** The customer with this key, which this transaction then holds. See `hold`. */
+  async findHeld(tx: Transaction, key: string): Promise<Customer | undefined> {
+    const sql = `select ${columns} from till.customers where processor_customer_id = $1 for key share`;
+    const [customer] = await tx.query<Customer>(sql, [key], 'find_held_customer');
+    return customer;
+  }
+
   /**
    * Waits for the transactions that hold the customer. It is the only statement of its transaction, so that it holds no
    * other lock while it waits, and releases its own lock at once.

@@ -41,7 +41,7 @@ export async function lockRows<Row, Facts>(
 /** The outcome for objects without a row. */
 export interface Inserted<Row> {
   readonly created: readonly Row[];
-  /** The keys of objects that carry a Till id but whose row cannot be created yet. */
+  /** The keys of objects that carry a Till id and need a refresh, usually because their row cannot be created yet. */
   readonly lost: readonly string[];
 }
 

@@ -54,7 +54,11 @@ export class CheckoutPlayer {
     return [...this.#intentIds];
   }
 
-  async open(command: Extract<CheckoutCommand, { what: 'open checkout' }>, buyer: Buyer, sold: object) {
+  async open(
+    command: Pick<Extract<CheckoutCommand, { what: 'open checkout' }>, 'amount' | 'percent'>,
+    buyer: Buyer,
+    sold: object,
+  ) {
     const { processorCustomerId: customer } = buyer;
     const allowsCodes = 'planId' in sold && command.percent !== null;
     const code = allowsCodes

@@ -186,7 +186,8 @@ export class HistoryPlayer {
         command.by === 'till'
           ? this.#change([processorCustomerId], 'DELETE', `customers/${id}`)
           : customers.del(processorCustomerId);
-      return Promise.all([removing, ...this.#annotateAll()]);
+      const opening = this.#checkouts.open({ amount: 1, percent: null }, this.#customer, { saveCard: true });
+      return Promise.all([removing, opening, ...this.#annotateAll()]);
     }
     const { name } = command;
     // Several customers want the same few external ids, and some are refused.
@@ -201,7 +202,7 @@ export class HistoryPlayer {
         });
   }
 
-  /** Changes of the metadata of what belongs to a customer, which meet its deletion. */
+  /** Changes of the metadata of what belongs to a customer. They meet its deletion, and so does a checkout. */
   #annotateAll(): readonly Promise<unknown>[] {
     return [
       ...this.#payments.map((payment) =>
