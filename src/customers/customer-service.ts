@@ -113,8 +113,8 @@ export class CustomerService {
 
   /**
    * Deletes the customer at the processor, which ends its subscriptions, and updates their rows. Erases the personal
-   * data after that, so that the caller can repeat a request that fails halfway. From then on, whoever creates the row of an
-   * open checkout sees the deletion and expires it, so only the rows from before are left to expire.
+   * data after that, so that the caller can repeat a request that fails halfway. A transaction that creates the row of an
+   * open checkout from then on sees the deletion, so only earlier rows are left to expire.
    */
   async delete(id: string, { expireCheckouts, correctSubscriptions }: CustomerDependents): Promise<void> {
     const { mirror, processor } = this.#parts;
