@@ -251,7 +251,10 @@ export function groupedCheckoutCreation(
       await subscriptions.endIncomplete({ customerId, planId, subscriptionId: resultIdOf(id) });
       return prepared;
     },
-    finishReservation: (claimId) => pages.expireIfOpen(claimId, terms),
+    finishReservation: async (claimId) => {
+      await pages.expireIfOpen(claimId, terms);
+      await subscriptions.correctReserved(claimId);
+    },
   };
 }
 

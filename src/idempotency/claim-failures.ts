@@ -1,4 +1,5 @@
-import { Failure, type FailureCode } from '../errors.ts';
+import { errorCatalogue } from '../error-catalogue.ts';
+import { Failure } from '../errors.ts';
 import type { RecordedFailure } from './claim.ts';
 
 export function keyReused(): Failure {
@@ -35,35 +36,19 @@ export function declined({ code, detail, declineCode }: RecordedFailure, isRepla
   });
 }
 
-/** Definite refusals: the values of the request, or the state of the objects that it names, forbid the operation. */
-const refusals: readonly FailureCode[] = [
-  'processor_rejected',
-  'idempotency_key_reused',
-  'payment_not_capturable',
-  'capture_exceeds_authorized',
-  'payment_not_refundable',
-  'refund_exceeds_remaining',
-  'refund_in_flight',
-  'not_found',
-  'nothing_to_pay',
-  'plan_archived',
-  'promotion_code_invalid',
-  'currency_mismatch',
-  'subscription_ended',
-  'subscription_incomplete',
-  'subscription_ending',
-  'payment_due',
-  'concurrent_change',
-];
+/** The status of a declined charge, which is a result. */
+const paymentRequired = 402;
 
 /**
- * Whether a claim stays after a failed call. A definite refusal frees the idempotency key for a corrected request.
- * After any other failure the caller should repeat the same request, because this call or an earlier one may have taken
- * effect. That holds even if this call certainly had no effect, for example because the secret key became invalid.
- * Without an idempotency key there was no earlier call, and no request can resume the claim.
+ * Whether a claim stays after a failed call. A definite refusal frees the idempotency key for a corrected request: the
+ * values of the request, or the state of the objects that it names, forbid the operation. After any other failure the
+ * caller should repeat the same request, because this call or an earlier one may have taken effect. That holds even if
+ * this call certainly had no effect, for example because the secret key became invalid. Without an idempotency key there
+ * was no earlier call, and no request can resume the claim.
  */
 export function keepsClaim({ code, extras: { effect } }: Failure, hasKey: boolean): boolean {
   if (effect === 'unknown') return true;
-  if (refusals.includes(code)) return false;
+  const { status } = errorCatalogue[code];
+  if (status < 500 && status !== paymentRequired) return false;
   return hasKey || effect !== 'none';
 }

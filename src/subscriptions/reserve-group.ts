@@ -88,15 +88,20 @@ export async function listLiveOfGroup(
   return groupName === null ? [] : listLive(tx, parts, joining, groupName);
 }
 
+/** Finishes what holds a group after its claim has ended: an open checkout is expired, or a subscription is corrected. */
+export async function correctHolder(parts: HolderParts, claimId: string): Promise<void> {
+  await parts.openCheckouts.expireIfOpen(claimId);
+  await correctReserved(parts, claimId);
+}
+
 /**
- * Finishes what holds a group after its claim has ended: an open checkout is expired, and the row of a subscription is
- * corrected. The claim was recorded while the row changed, so the row may not show the new plan yet.
+ * Corrects the row of the subscription that a claim reserved a group for. The claim was recorded while the row changed, so
+ * the row may not show the new plan yet.
  */
-export async function correctHolder(
-  { database, groups, store, mirror, openCheckouts }: HolderParts,
+export async function correctReserved(
+  { database, groups, store, mirror }: Omit<HolderParts, 'openCheckouts'>,
   claimId: string,
 ): Promise<void> {
-  await openCheckouts.expireIfOpen(claimId);
   const subscriptionId = await groups.findSubscription(database, claimId);
   const [row] = subscriptionId === undefined ? [] : await store.find(database, [subscriptionId]);
   if (row !== undefined) await correct(mirror, row.processorSubscriptionId);

@@ -30,7 +30,7 @@ import {
   type SubscriptionPayment,
   subscriptionPayment,
 } from './paying/subscription-payment.ts';
-import { alreadySubscribed, type Joined, listLiveOfGroup } from './reserve-group.ts';
+import { alreadySubscribed, correctReserved, type Joined, listLiveOfGroup } from './reserve-group.ts';
 import {
   type CreatedSubscription,
   type NewSubscriptionRequest,
@@ -193,6 +193,11 @@ export class SubscriptionService {
       }
       await this.cancel(id);
     }
+  }
+
+  /** Corrects the row of the subscription that this claim reserved a group for, if it is one of a subscription. */
+  correctReserved(claimId: string): Promise<void> {
+    return correctReserved(this.#parts, claimId);
   }
 
   /**

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { pages } from '../support/checkouts.ts';
 import { readJson } from '../support/client.ts';
 import {
   type CreatedSubscriptionBody,
@@ -9,6 +10,7 @@ import {
 } from '../support/objects.ts';
 import { createActive } from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
+import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
 import { triesPerCall } from '../support/till-in-process.ts';
 
@@ -170,6 +172,42 @@ test('409: a subscription that joins the group counts, even if its row changes b
   await Promise.all([assertTaken(customer.id, other.id, subscription.id), till.clearFaults()]);
   assert.equal((await joining).status, 200);
   await assertNothingReserved();
+});
+
+for (const path of ['/subscriptions', '/checkouts'])
+  test(`409: POST ${path} sees the plan of a change whose correction of the row failed`, async (t) => {
+    const proxy = await startProcessorProxy(till);
+    const slow = await startTill({ in: 'process', on: till, for: t, processorUrl: proxy.url });
+    const group = `uncorrected-${path.slice(1)}`;
+    const [one, other] = [await createPlan(till, { group }), await createPlan(till, { group })];
+    const { customer, subscription } = await createActive(till);
+    proxy.holdOne(`/v1/subscriptions/${subscription.processorSubscriptionId}`);
+    const joining = slow.call('PATCH', `/subscriptions/${subscription.id}`, { planId: one.id });
+    const held = await proxy.nextHeld();
+    // As a webhook does that arrives during the change.
+    await till.sql(`update till.subscriptions set revision = revision + 1 where id = '${subscription.id}'`);
+    const failure = { kind: 'error', status: 500, times: triesPerCall } as const;
+    await till.setFault({ operation: 'subscriptions.retrieve', ...failure });
+    held.release();
+    await readProblem(await joining, 503, 'processor_unavailable');
+    await till.clearFaults();
+    const body = { ...(path === '/checkouts' ? pages : {}), customerId: customer.id, planId: other.id };
+    const problem = await readProblem(await call('POST', path, body), 409, 'already_subscribed');
+    assert.equal(Object(problem).subscriptionId, subscription.id);
+    await assertNothingReserved();
+  });
+
+test('409: a change that its add-ons forbid frees its idempotency key and the group', async () => {
+  const yearly = await createPlan(till, { group: 'l', interval: 'year' });
+  const addOn = await createPlan(till, { addOn: true });
+  const { customer, subscription } = await createActive(till);
+  const change = (body: object) => call('PATCH', `/subscriptions/${subscription.id}`, body);
+  await readJson(await change({ addOns: [{ planId: addOn.id }] }), 200);
+  const idempotencyKey = 'forbidden-by-add-ons';
+  await readProblem(await change({ planId: yearly.id, idempotencyKey }), 409, 'interval_mismatch');
+  await assertNothingReserved();
+  await created(await subscribe(customer.id, yearly.id));
+  await readJson(await change({ quantity: 2, idempotencyKey }), 200);
 });
 
 test('404, 409, 422: a refused request leaves the group free', async () => {
