@@ -42,8 +42,21 @@ interface WantedSubscription
   readonly promotionCode?: string;
 }
 
+/** The customer of a new checkout: one that exists, or one to find by its external id, or else to create. */
+export type Buyer =
+  | { readonly customerId: string }
+  | {
+      readonly customer: {
+        readonly externalId: string;
+        readonly email: string;
+        readonly name: string | null;
+      };
+    };
+
 export interface NewCheckoutRequest extends Pick<NewCheckout, 'metadata'> {
   readonly customerId: string;
+  /** As the caller named it. */
+  readonly buyer: Buyer;
   readonly sold: WantedSubscription | SoldPayment | SavedCard;
   /** The id of the checkout replaces `{CHECKOUT_ID}` in a URL. */
   readonly page: CheckoutPage;
@@ -258,7 +271,7 @@ export function groupedCheckoutCreation(
   };
 }
 
-/** A digest of everything that the buyer is offered. The time at which the page expires is not part of it. */
-function termsOf({ page: { expiresAt: _, ...page }, ...request }: NewCheckoutRequest): string {
+/** A digest of everything that the customer is offered. The time at which the page expires is not part of it. */
+function termsOf({ buyer: _, page: { expiresAt: __, ...page }, ...request }: NewCheckoutRequest): string {
   return hashRequest({ ...request, page }).toString('hex');
 }

@@ -13,7 +13,7 @@ import { Type } from '../platform/schemas.ts';
 import type { CheckoutPage } from '../processor/port/checkout-calls.ts';
 import { parseAddOns } from '../subscriptions/add-ons.ts';
 import { planFailures } from '../subscriptions/changes/subscription-patch-schema.ts';
-import type { NewCheckoutRequest, OpenedCheckout } from './checkout-creation.ts';
+import type { Buyer, NewCheckoutRequest, OpenedCheckout } from './checkout-creation.ts';
 import {
   CheckoutBody,
   CheckoutSchema,
@@ -21,7 +21,7 @@ import {
   OpenedCheckoutSchema,
   openedExample,
 } from './checkout-schema.ts';
-import type { Buyer, CheckoutService } from './checkout-service.ts';
+import type { CheckoutService } from './checkout-service.ts';
 import { checkoutView } from './checkout-view.ts';
 
 /** Part of the API contract. Proxies usually wait for a minute. */
@@ -173,21 +173,21 @@ function buyerOf({ customerId, customer }: Body): Buyer {
 }
 
 /** A request that sends a default value is the same request as one that leaves it out. */
-function newCheckoutOf(body: Body): Omit<NewCheckoutRequest, 'customerId'> {
+function newCheckoutOf(body: Body): Omit<NewCheckoutRequest, 'customerId' | 'buyer'> {
   const { metadata } = body;
   return { sold: soldOf(body), page: pageOf(body), ...(metadata === undefined ? {} : { metadata }) };
 }
 
-/** The fields that only a subscription has. */
-const subscriptionFields = [
-  'quantity',
-  'addOns',
-  'trialPeriodDays',
-  'trialOnce',
-  'trialEndWithoutCard',
-  'promotionCode',
-  'allowPromotionCodes',
-] as const;
+/** The fields that only a subscription has, with the values that are filled in if they are absent. */
+const subscriptionFields: { readonly [Field in keyof Body]?: unknown } = {
+  quantity: 1,
+  addOns: undefined,
+  trialPeriodDays: undefined,
+  trialOnce: false,
+  trialEndWithoutCard: undefined,
+  promotionCode: undefined,
+  allowPromotionCodes: false,
+};
 
 function soldOf(body: Body): NewCheckoutRequest['sold'] {
   const { planId, payment, saveCard } = body;
@@ -195,9 +195,9 @@ function soldOf(body: Body): NewCheckoutRequest['sold'] {
   if (sold.length !== 1)
     throw invalidRequest('body.planId', 'or body.payment or body.saveCard is required, and only one of them');
   if (planId !== undefined) return soldSubscriptionOf(body, planId);
-  // Defaults are filled in, so they count as absent.
-  const misplaced = subscriptionFields.find((field) => ![undefined, false, 1].includes(body[field] as never));
-  if (misplaced !== undefined) throw invalidRequest(`body.${misplaced}`, 'is only allowed with planId');
+  for (const [field, absent] of Object.entries(subscriptionFields))
+    if (body[field as keyof Body] !== absent)
+      throw invalidRequest(`body.${field}`, 'is only allowed with planId');
   if (payment === undefined) return { mode: 'setup' };
   if (!isRoundAmount(payment.amount, payment.currency))
     throw invalidRequest('body.payment.amount', roundAmountMistake);

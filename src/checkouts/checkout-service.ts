@@ -11,6 +11,7 @@ import { refuseReturnUrls } from '../model/return-url.ts';
 import { PacedCalls } from '../platform/paced-calls.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import {
+  type Buyer,
   type CheckoutCreation,
   type CheckoutParts,
   checkoutCreation,
@@ -37,17 +38,6 @@ interface ReadCheckout extends OpenedCheckout {
   readonly sharedMs?: number;
 }
 
-/** The customer of a new checkout: one that exists, or one to find by its external id, or else to create. */
-export type Buyer =
-  | { readonly customerId: string }
-  | {
-      readonly customer: {
-        readonly externalId: string;
-        readonly email: string;
-        readonly name: string | null;
-      };
-    };
-
 export class CheckoutService implements OpenPages {
   /** The sweeper also uses it. */
   readonly creation: CheckoutCreation;
@@ -65,13 +55,13 @@ export class CheckoutService implements OpenPages {
 
   async create(
     buyer: Buyer,
-    wanted: Omit<NewCheckoutRequest, 'customerId'>,
+    wanted: Omit<NewCheckoutRequest, 'customerId' | 'buyer'>,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<OpenedCheckout>> {
     const { idempotency, plans, returnUrlOrigins } = this.#parts;
     const { sold, page } = wanted;
     refuseReturnUrls({ successUrl: page.successUrl, cancelUrl: page.cancelUrl }, returnUrlOrigins);
-    const request = { customerId: await this.#customerIdOf(buyer), ...wanted };
+    const request = { customerId: await this.#customerIdOf(buyer, key), buyer, ...wanted };
     const plan = sold.mode === 'subscription' ? await plans.find(sold.planId) : undefined;
     if (plan === undefined || !isGrouped(plan)) return idempotency.run(this.creation, request, key);
     const creation = groupedCheckoutCreation(this.#parts, this, request, plan.id);
@@ -179,9 +169,17 @@ export class CheckoutService implements OpenPages {
     return this.read(id);
   }
 
-  async #customerIdOf(buyer: Buyer): Promise<string> {
+  /**
+   * A repeated request is about the customer that the first one with its idempotency key found or created. The external
+   * id may have moved since.
+   */
+  async #customerIdOf(buyer: Buyer, key: IdempotencyKey | undefined): Promise<string> {
     if ('customerId' in buyer) return buyer.customerId;
-    const { id } = await this.#parts.customers.findOrCreate({ ...buyer.customer, phone: null });
-    return id;
+    const { customers, database, idempotency, store } = this.#parts;
+    const parentId = key && (await idempotency.findParent(this.creation, key));
+    if (parentId == null) return (await customers.findOrCreate({ ...buyer.customer, phone: null })).id;
+    // The parent is a checkout if that existed before.
+    const [existing] = await store.find(database, [parentId]);
+    return existing?.customerId ?? parentId;
   }
 }

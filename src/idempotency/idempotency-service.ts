@@ -214,6 +214,15 @@ export class IdempotencyService {
     return 'ended';
   }
 
+  /** The object that an earlier request with this idempotency key is about. */
+  async findParent(
+    { name }: { readonly name: ClaimOperation },
+    key: IdempotencyKey,
+  ): Promise<string | null | undefined> {
+    const { claims, database } = this.#parts;
+    return (await claims.find(database, name, key))?.parentId;
+  }
+
   /** Waits until the requests of these operations that are in progress now have ended. Fails if that takes too long. */
   waitForRunning(operations: readonly ClaimOperation[]): Promise<void> {
     return this.#claims.waitForRunning(operations);

@@ -162,6 +162,24 @@ test('a repeated idempotency key returns its checkout with its URL, and after co
   );
 });
 
+test('a repeated idempotency key returns its checkout, even if its customer has another external id or is deleted', async () => {
+  const body = {
+    customer: { externalId: 'moving', email: 'moving@example.com' },
+    planId: (await createPlan(till)).id,
+    idempotencyKey: 'moving-once',
+  };
+  const { checkout } = await createCheckout(till, body);
+  const customerPath = `/customers/${checkout.customerId}`;
+  await readJson(await call('PATCH', customerPath, { externalId: 'moved' }), 200);
+  assert.equal((await createCheckout(till, body)).checkout.id, checkout.id);
+  assert.equal((await call('DELETE', customerPath)).status, 204);
+  const again = await createCheckout(till, body);
+  assert.deepEqual([again.checkout.id, again.checkout.status], [checkout.id, 'expired']);
+  assert.deepEqual(Object(await till.get('/customers?email=moving@example.com')).data, []);
+  const other = { ...body, customer: { ...body.customer, externalId: 'another' } };
+  await readProblem(await call('POST', '/checkouts', { ...pages, ...other }), 422, 'idempotency_key_reused');
+});
+
 test('200 and 409: expire is repeatable, and refuses a completed checkout with what resulted', async () => {
   const body = { customerId: (await createCustomer(till)).id, planId: (await createPlan(till)).id };
   const { checkout } = await createCheckout(till, body);
@@ -190,6 +208,8 @@ test('400: each mistake in the body', async () => {
     { customerId },
     { customerId, planId, payment },
     { customerId, saveCard: true, quantity: 2 },
+    { customerId, saveCard: true, trialPeriodDays: 1 },
+    { customerId, payment, addOns: [] },
     { customerId, saveCard: false },
     { customerId, payment: { amount: 500, currency: 'eur' } },
     { customerId, planId, promotionCode: 'A', allowPromotionCodes: true },
