@@ -52,3 +52,8 @@ export function keepsClaim({ code, extras: { effect } }: Failure, hasKey: boolea
   if (status < 500 && status !== paymentRequired) return false;
   return hasKey || effect !== 'none';
 }
+
+/** Another request has completed or resumed the claim of this one, which then starts again. */
+export class ClaimEnded extends Error {
+  override readonly name = 'ClaimEnded';
+}

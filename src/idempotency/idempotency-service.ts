@@ -12,7 +12,7 @@ import {
   type IdempotencyKey,
   isUnrepeatable,
 } from './claim.ts';
-import { declined, keyInFlight } from './claim-failures.ts';
+import { ClaimEnded, declined, keyInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
 import { admissionOf, type ClaimParts, Claims, type OwnClaim } from './claims.ts';
 import { LateCompletions } from './late-completions.ts';
@@ -362,9 +362,4 @@ export class IdempotencyService {
     this.#claims.end(claim);
     return isOpen;
   }
-}
-
-/** Another request completed or resumed the claim while this one waited for its turn. */
-class ClaimEnded extends Error {
-  override readonly name = 'ClaimEnded';
 }

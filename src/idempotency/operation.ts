@@ -51,7 +51,10 @@ interface Steps<Request, Prepared, Effect, Result> {
   refresh?(result: Result): Promise<Result>;
   /** The response to a change must show the change, so a failed refresh fails the request. The caller can repeat it. */
   readonly isChange?: true;
-  /** Only the transaction that completes the claim has an effect, so a refusal by `record` frees the idempotency key. */
+  /**
+   * Only the transaction that completes the claim has an effect. So it must still hold the claim, and a refusal by
+   * `record` frees the idempotency key.
+   */
   readonly isLocal?: true;
   /** Returns the result of a request that an earlier call completed. Objects without a row need the claim. */
   replay(id: string, claim: FoundClaim): Promise<Result>;

@@ -1,5 +1,6 @@
 import type { Transaction } from '../platform/postgres.ts';
 import type { Claim } from './claim.ts';
+import { ClaimEnded } from './claim-failures.ts';
 import type { ClaimStore } from './claim-store.ts';
 import type { CrashPoints } from './crash-points.ts';
 import type { Operation, Recorded } from './operation.ts';
@@ -8,6 +9,9 @@ import type { Operation, Recorded } from './operation.ts';
  * Records the effect of a call and completes its claim. Every transaction locks the claim first, because two
  * transactions that lock in different orders can deadlock. If an earlier request, whose claim is lost, created the
  * object, this claim takes over its id, and the reservation under the old id is released.
+ *
+ * A request that another one has overtaken may record what it created at the processor, because both have the same effect.
+ * An operation of Till alone would happen twice.
  */
 export async function recordEffect<Request, Prepared, Effect, Result>(
   { tx, claims, pass = async () => {} }: RecordParts,
@@ -15,6 +19,7 @@ export async function recordEffect<Request, Prepared, Effect, Result>(
   claim: Claim,
   effect: Effect,
 ): Promise<Recorded<Result>> {
+  if (operation.isLocal && !(await claims.renewLease(tx, claim))) throw new ClaimEnded();
   const resourceId = operation.idOf?.(effect) ?? claim.resourceId;
   const isFound = resourceId !== claim.resourceId;
   if (isFound) await claims.moveTo(tx, claim, resourceId);

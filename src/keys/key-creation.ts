@@ -25,7 +25,7 @@ export type KeyCreation = LocalOperation<KeyValues, CreatedKey>;
 
 /** The steps of creating an API key. The key is generated here, and only its digest is stored. */
 export function keyCreation({ database, store, clock }: KeyParts): KeyCreation {
-  return localOperation({
+  return localOperation<KeyValues, CreatedKey>({
     name: 'api_keys.create',
     parentIdOf: () => null,
     check: async ({ expiresAt }) => {
@@ -38,9 +38,8 @@ export function keyCreation({ database, store, clock }: KeyParts): KeyCreation {
     write: async (tx, id, values) => {
       const key = writeKey(id, randomBytes(secretBytes));
       const digest = hash('sha256', key, 'buffer');
-      const isInserted = await store.insert(tx, { id, ...values, createdAt: clock.now(), digest });
-      // If another process was faster, its API key is the valid one.
-      return { row: requireFound('API key', await store.find(tx, id)), key: isInserted ? key : null };
+      await store.insert(tx, { id, ...values, createdAt: clock.now(), digest });
+      return { row: requireFound('API key', await store.find(tx, id)), key };
     },
     read: async (id) => ({ row: requireFound('API key', await store.find(database, id)), key: null }),
   });

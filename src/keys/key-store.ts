@@ -13,14 +13,11 @@ interface NewKey extends Pick<StoredKey, 'id' | 'name' | 'scopes' | 'createdAt' 
 
 /** All SQL for the API keys that were created through the API or the command line. */
 export class KeyStore {
-  /** False if the API key exists: another process has finished the same request. */
-  async insert(tx: Queryable, key: NewKey): Promise<boolean> {
-    const rows = await tx.query(
-      `insert into till.api_keys (id, name, scopes, digest, created_at, expires_at)
-       values ($1, $2, $3, $4, $5, $6) on conflict (id) do nothing returning 1 as inserted`,
+  async insert(tx: Queryable, key: NewKey): Promise<void> {
+    await tx.query(
+      `insert into till.api_keys (id, name, scopes, digest, created_at, expires_at) values ($1, $2, $3, $4, $5, $6)`,
       [key.id, key.name, key.scopes, key.digest, key.createdAt, key.expiresAt],
     );
-    return rows.length > 0;
   }
 
   async find(db: Queryable, id: string): Promise<StoredKey | undefined> {

@@ -148,6 +148,33 @@ test('a subscription that was created before its plan was archived is still retu
   await assertCreatedOnce(backend, prerequisites, subscriptions, 'archived-meanwhile');
 });
 
+test('an operation of Till alone happens once, even if its request is overtaken before it writes', async (t) => {
+  const backend = await startBackend(t);
+  const [stuck, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const pass = async (crashPoint: string) => {
+    if (crashPoint !== 'record.before') return;
+    reached.resolve();
+    await stuck.promise;
+  };
+  const slow = await startTill({ in: 'process', on: backend, crashPoints: { pass } });
+  const quick = await startTill({ in: 'process', on: backend });
+  const { id } = await quick.post<{ id: string }>('/event-endpoints', { url: 'https://shop.example.com/' });
+  const rotate = (till: TillInProcess) =>
+    till.tryPost(`/event-endpoints/${id}/rotate-secret`, {}, 'rotated-once');
+  const first = rotate(slow);
+  await reached.promise;
+  await endLeases(backend);
+  const second = await rotate(quick);
+  stuck.resolve();
+  assert.deepEqual([second.status, second.replayed], [200, false]);
+  const repeated = await first;
+  assert.deepEqual([repeated.status, repeated.replayed, repeated.body['secret']], [200, true, null]);
+  const [endpoint] = await backend.sql<{ count: number }>(
+    'select jsonb_array_length(replaced_secrets) as count from till.event_endpoints',
+  );
+  assert.equal(endpoint?.count, 1);
+});
+
 test('an overtaken request frees nothing when its own call is refused', async (t) => {
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
