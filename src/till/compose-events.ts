@@ -49,6 +49,8 @@ export interface EventSettings extends EventConfig {
   readonly resolve?: Resolve | undefined;
   /** How long an attempt may take, for tests. */
   readonly attemptTimeoutMs?: number | undefined;
+  /** The delay after the first failed attempt, for tests. */
+  readonly retryDelayMs?: number | undefined;
 }
 
 interface EndpointParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics' | 'ownerLock'> {
@@ -71,7 +73,9 @@ export function composeEndpoints(parts: EndpointParts) {
     secrets: new SecretBox(settings.secretKeys),
   };
   const sender = new EventSender(addresses, { timeoutMs: settings.attemptTimeoutMs });
-  const dispatcher = new DeliveryDispatcher({ ...shared, endpoints: store, sender, random: Math.random });
+  const { retryDelayMs } = settings;
+  const delivery = { endpoints: store, sender, random: Math.random, retryDelayMs };
+  const dispatcher = new DeliveryDispatcher({ ...shared, ...delivery });
   const onChanged = () => dispatcher.endpointsChanged();
   const checked = { addresses, addressPolicy: settings };
   const endpoints = new EndpointService({ ...shared, ...checked, store, deliveryList, onChanged });

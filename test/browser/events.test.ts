@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { deliveryCalls } from '../support/deliveries.ts';
+import { deliveryCalls, patientRetryDelayMs } from '../support/deliveries.ts';
 import { startEventSink } from '../support/event-sink.ts';
 import { createCustomer } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
@@ -8,7 +8,10 @@ import { expectAccessible } from './support/accessible.ts';
 import { browserTest } from './support/browser-test.ts';
 
 const startDelivering = (t: TestContext) =>
-  startTill({ in: 'process', for: t, hasConsole: true, delivers: true, events: { allowPrivate: true } });
+  startTill({
+    ...{ in: 'process', for: t, hasConsole: true, delivers: true },
+    events: { allowPrivate: true, retryDelayMs: patientRetryDelayMs },
+  });
 
 browserTest(
   'support sees what was sent to the application about a customer, and sends it again in three clicks',

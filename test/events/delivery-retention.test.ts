@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
-import { deliveryCalls } from '../support/deliveries.ts';
+import { deliveryCalls, patientRetryDelayMs } from '../support/deliveries.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { startEventSink } from '../support/event-sink.ts';
 import { freePort } from '../support/free-port.ts';
@@ -18,7 +18,7 @@ const till = await startTill({
   in: 'process',
   for: { after },
   delivers: true,
-  events: { allowPrivate: true },
+  events: { allowPrivate: true, retryDelayMs: patientRetryDelayMs },
   mustNotLogErrors: true,
 });
 const { append, recorded, deliveriesOf } = deliveryCalls(till);
@@ -91,19 +91,24 @@ test('the example of docs/webhooks-out.md verifies and handles an event once', a
   });
   await until(() => listens(port));
   const lines = createInterface({ input: child.stdout });
-  const [first] = await append({ type: 'customer.created', data: { email: 'ada@example.com' } });
-  const [line] = await once(lines, 'line');
-  assert.equal(line, 'welcome ada@example.com');
-  await recorded({ id }, 'succeeded', 1);
-  assert.equal((await deliveriesOf({ id }))[0]?.responseStatus, 204);
   const printed: string[] = [];
   lines.on('line', (text) => printed.push(text));
+  const [first] = await append({ type: 'customer.created', data: { email: 'ada@example.com' } });
+  await recorded({ id }, 'succeeded', 1);
+  assert.equal((await deliveriesOf({ id }))[0]?.responseStatus, 204);
   await till.post(`/event-endpoints/${id}/replay`, { after: null });
-  await append({ type: 'plan.archived' });
-  await until(async () => (await deliveriesOf({ id })).some(({ eventId }) => eventId !== first));
+  await until(async () => {
+    const sent = (await deliveriesOf({ id })).filter(({ eventId }) => eventId === first);
+    return sent.length === 2 && sent.every(({ responseStatus }) => responseStatus === 204);
+  });
   const forged = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' });
   assert.equal(forged.status, 400);
-  assert.ok(!printed.includes(String(line)), 'a repeated event is not handled again');
+  // All that it printed has arrived.
+  const closed = once(lines, 'close');
+  child.kill();
+  await closed;
+  const welcomes = printed.filter((line) => line === 'welcome ada@example.com');
+  assert.equal(welcomes.length, 1, 'a repeated event is not handled again');
 });
 
 async function listens(port: number): Promise<boolean> {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { deliveryStatement } from '../../src/events/deliveries/delivery-list-store.ts';
 import { createLifetime, startBackend } from '../support/backend.ts';
-import { type DeliveryBody, deliveryCalls } from '../support/deliveries.ts';
+import { type DeliveryBody, deliveryCalls, patientRetryDelayMs } from '../support/deliveries.ts';
 import { type ReceivedEvent, type Respond, startEventSink } from '../support/event-sink.ts';
 import { idOfPlace } from '../support/stored-events.ts';
 import { openPool } from '../support/test-database.ts';
@@ -15,11 +15,16 @@ interface DeliveryPage {
   readonly nextCursor: string | null;
 }
 
-const settings = { in: 'process', delivers: true, mustNotLogErrors: true } as const;
+const settings = {
+  in: 'process',
+  delivers: true,
+  mustNotLogErrors: true,
+  events: { allowPrivate: true, retryDelayMs: patientRetryDelayMs },
+} as const;
 const life = createLifetime();
 after(() => life.end());
 const backend = await startBackend({ after });
-const till = await startTill({ ...settings, on: backend, events: { allowPrivate: true } });
+const till = await startTill({ ...settings, on: backend });
 const { call, sql } = till;
 const { append, deliveriesOf, recorded, retryNow } = deliveryCalls(till);
 
@@ -159,7 +164,7 @@ test('a resend overtakes a blocked object, unblocks nothing, and an event that w
 });
 
 test('two resends at once, from two processes, are one delivery, which is retried until it succeeds', async () => {
-  const other = await startTill({ ...settings, on: backend, events: { allowPrivate: true } });
+  const other = await startTill({ ...settings, on: backend });
   let isBroken = false;
   const endpoint = await connect((response) => response.writeHead(isBroken ? 500 : 204).end());
   const [id] = await append({});
@@ -169,9 +174,7 @@ test('two resends at once, from two processes, are one delivery, which is retrie
   const both = await Promise.all([resend(id), other.post<{ deliveries: readonly DeliveryBody[] }>(path)]);
   const ids = new Set(both.flatMap(({ deliveries }) => deliveries.map((delivery) => delivery.id)));
   assert.equal(ids.size, 1);
-  await until(async () =>
-    (await deliveriesOf(endpoint)).some(({ attempt, status }) => attempt > 0 && status === 'pending'),
-  );
+  await recorded(endpoint, 'pending', 1);
   const attempts = endpoint.sink.received.length;
   isBroken = false;
   await retryNow();
@@ -250,9 +253,7 @@ test('an endpoint that works again gets its resends at once, like its retries', 
   await recorded(endpoint, 'succeeded', 1);
   isBroken = true;
   await resend(id);
-  await until(async () =>
-    (await deliveriesOf(endpoint)).some(({ attempt, status }) => attempt > 0 && status === 'pending'),
-  );
+  await recorded(endpoint, 'pending', 1);
   // Only the endpoint, which works again, makes it due.
   await sql(`update till.event_resends set next_attempt_at = now() + interval '4 hours'`);
   await sql(
@@ -264,7 +265,7 @@ test('an endpoint that works again gets its resends at once, like its retries', 
   // And so does a new URL.
   isBroken = true;
   await resend(id);
-  await until(async () => (await deliveriesOf(endpoint)).some(({ status }) => status === 'pending'));
+  await recorded(endpoint, 'pending', 1);
   await sql(`update till.event_resends set next_attempt_at = now() + interval '4 hours'`);
   isBroken = false;
   const url = `${endpoint.sink.url}?again`;

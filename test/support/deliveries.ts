@@ -23,6 +23,9 @@ interface Endpoint {
   readonly id: string;
 }
 
+/** The delay of Tills whose tests repeat attempts themselves: no test lasts so long. */
+export const patientRetryDelayMs = 3_600_000;
+
 /** What tests do with a Till that delivers events. */
 export function deliveryCalls(till: TillInProcess) {
   const { sql } = till;
@@ -39,12 +42,12 @@ export function deliveryCalls(till: TillInProcess) {
       dispatcher.nudge();
       return ids;
     },
-    /** Resolves when so many deliveries have this status. */
+    /** Resolves when attempts have given so many deliveries this status. One whose first attempt takes long is pending too. */
     recorded: (endpoint: Endpoint, status: DeliveryBody['status'], count: number) =>
-      until(
-        async () =>
-          (await deliveriesOf(endpoint)).filter((delivery) => delivery.status === status).length === count,
-      ),
+      until(async () => {
+        const all = await deliveriesOf(endpoint);
+        return all.filter((one) => one.status === status && one.attempt > 0).length === count;
+      }),
     /** As if the time of the next attempt had come. */
     retryNow: async (change = '') => {
       // In one transaction, and the endpoint first, as Till locks them: otherwise both could wait for each other.

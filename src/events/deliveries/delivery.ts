@@ -44,7 +44,7 @@ export interface DeliveryOutcome {
   readonly error: string | null;
 }
 
-const retryDelayMs = 5_000;
+const retryDelayMsDefault = 5_000;
 /** Short enough that an endpoint that works again gets its events the same day, without help. */
 const retryDelayMsMax = 4 * 3_600_000;
 
@@ -52,7 +52,7 @@ const retryDelayMsMax = 4 * 3_600_000;
  * The delay after a failed attempt. It doubles each time. Random jitter spreads the load on an endpoint that works
  * again.
  */
-export function retryDelayAfter(attempt: number, random: number): number {
+export function retryDelayAfter(attempt: number, random: number, retryDelayMs = retryDelayMsDefault): number {
   const delayMs = Math.min(retryDelayMsMax, retryDelayMs * 2 ** Math.min(attempt - 1, 30));
   return Math.round(delayMs * (0.5 + random / 2));
 }

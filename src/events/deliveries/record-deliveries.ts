@@ -20,6 +20,8 @@ export interface RecordParts {
   readonly resends: ResendStore;
   /** Between 0 and 1, for jitter. */
   readonly random: () => number;
+  /** The delay after the first failed attempt. Tests that repeat attempts themselves set a longer one. */
+  readonly retryDelayMs?: number | undefined;
 }
 
 interface DeliveryBatch {
@@ -53,7 +55,7 @@ export interface RecordedBatch {
  * it: another one holds the lease, the position went back, or the endpoint is deleted.
  */
 export function recordDeliveries(
-  { database, endpoints, deliveries, resends, random }: RecordParts,
+  { database, endpoints, deliveries, resends, random, retryDelayMs }: RecordParts,
   endpoint: EventEndpoint,
   { owner, position, readPosition, ended, waiting, isEnding }: DeliveryBatch,
 ): Promise<RecordedBatch | undefined> {
@@ -79,7 +81,7 @@ export function recordDeliveries(
       return {
         ...record,
         isResend: one.delivery.isResend,
-        delayMs: retryDelayAfter(record.attempt, random()),
+        delayMs: retryDelayAfter(record.attempt, random(), retryDelayMs),
       };
     });
     const [resent, inOrder] = partition(finished.map(({ delivery }) => delivery));
