@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { liveState } from './api/live.ts';
 import { leave } from './leave.ts';
@@ -15,8 +15,8 @@ import { currentKey, isReachable, userName } from './session.ts';
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation();
   const isOpen = useSignal(false);
-  // The menu closes when the page changes.
-  useEffect(() => {
+  // The menu closes when the page changes. Before the page is shown: a user may open the menu again at once.
+  useLayoutEffect(() => {
     isOpen.value = false;
   }, [path]);
   return (

@@ -40,6 +40,17 @@ browserTest(
   },
 );
 
+browserTest('Ctrl-K opens the search as soon as its button is on the page', async ({ page, open }) => {
+  // Before the browser shows what was added.
+  await page.addInitScript(`new MutationObserver((_, observer) => {
+    if (document.querySelector('.search-button') === null) return;
+    observer.disconnect();
+    document.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true }));
+  }).observe(document, { childList: true, subtree: true })`);
+  await open('/console/customers');
+  await dialog(page).waitFor();
+});
+
 browserTest('a pasted id leads to its page on Enter, before there are results', async ({ page, open }) => {
   const { payments, active, invoiceId, plan, failedEventId } = await sharedWorld();
   await open('/console/payments');

@@ -1,5 +1,5 @@
 import type { ComponentChildren, RefObject } from 'preact';
-import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 /** What opens a dialog for an action gives it: called after a success or a cancellation. */
 export interface Closing {
@@ -65,7 +65,7 @@ function useClickOutside(
   dialog: RefObject<HTMLDialogElement | null>,
   onClick: (() => void) | undefined,
 ): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const { current } = dialog;
     if (current === null || onClick === undefined) return undefined;
     const listen = ({ target }: MouseEvent) => {

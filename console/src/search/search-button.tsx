@@ -1,10 +1,11 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { SearchDialog } from './search-dialog.tsx';
 
 /** Opens the search, as do Ctrl-K (⌘K) and the slash. */
 export function SearchButton() {
   const [isOpen, setOpen] = useState(false);
-  useEffect(() => {
+  // Before the button is shown, so that a shortcut that is pressed at once is heard.
+  useLayoutEffect(() => {
     const listen = (event: KeyboardEvent) => {
       if (!isShortcut(event) || document.querySelector('dialog[open]') !== null) return;
       event.preventDefault();
