@@ -25,7 +25,8 @@ test('503: a request that is not finished in time still gets a response, with or
   }
   work.resolve({});
   // The late result is dropped, and the next request is served as usual.
-  assert.equal((await call('/api/v1/things', post)).status, 200);
+  // Without a body nothing can happen between its arrival and its response, so its deadline cannot pass.
+  assert.equal((await call('/api/v1/things')).status, 200);
   assert.deepEqual(
     lines.filter((line) => line.level === 'error'),
     [],

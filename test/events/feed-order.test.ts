@@ -96,12 +96,13 @@ test('a transaction that hangs after its event is ended by PostgreSQL, and the f
   assert.deepEqual(setting, { idle_in_transaction_session_timeout: '10s' });
   const start = await end();
   const hanging = await open();
-  await hanging.query(`set idle_in_transaction_session_timeout = '500ms'`);
   await hanging.query('begin');
   await appendEvents(run(hanging), newEvent());
   const event = newEvent();
   await appendEvents(till.sql, event);
   assert.deepEqual(await follow(start), [], 'the feed waits for the transaction');
+  // Its time begins with the next pause of the transaction.
+  await hanging.query(`set idle_in_transaction_session_timeout = '100ms'`);
   const { data } = await till.get<EventPage>(`/events?${query(start)}&waitSeconds=30`);
   assert.deepEqual(
     data.map(({ objectId }) => objectId),

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { after, test } from 'node:test';
 import { streamLimits } from '../../src/events/feed/event-streams.ts';
+import type { OverloadLimits } from '../../src/http/load/overload.ts';
 import { startBackend } from '../support/backend.ts';
 import { testKey } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
@@ -26,13 +27,17 @@ const strict = await startTill({
   in: 'process',
   on: backend,
   streamLimits: { streamsMax: 6, heartbeatMs: 20, keyCheckMs: 20, slowReaderMs: 100 },
-  // Shorter than the wait of a second below.
-  requestDeadlineMs: 900,
-  overloadLimits: { webhooks: { inFlight: 3, ageMs: 10_000 }, others: { inFlight: 3, ageMs: 10_000 } },
+  overloadLimits: inFlightMax(3),
 });
 const append = (...events: Parameters<typeof newEvent>[0][]) =>
   appendEvents(till.sql, ...events.map((values) => newEvent(values)));
 const streamHeaders = { accept: 'text/event-stream' };
+
+/** Requests are not shed for their age. */
+function inFlightMax(inFlight: number): OverloadLimits {
+  const limit = { inFlight, ageMs: 600_000 };
+  return { webhooks: limit, others: limit };
+}
 
 /** API keys with names of their own: each name may have only a share of the streams. */
 const keysOf = (count: number) =>
@@ -46,17 +51,23 @@ const keysOf = (count: number) =>
     }),
   );
 /** As many streams as `strict` serves, two for each name. */
-const openAll = async (query = '') => {
+const openAll = async () => {
   const streams = [];
   for (const key of await keysOf(3))
     for (let index = 0; index < 2; index += 1)
-      streams.push(await openStream(strict, query, { 'x-api-key': key }));
+      streams.push(await openStream(strict, '', { 'x-api-key': key }));
   return streams;
 };
 
 /** The newest place of the feed. */
 async function end(): Promise<string> {
   return (await till.get<EventPage>('/events?objectId=none')).nextCursor ?? assert.fail('the feed is empty');
+}
+
+/** Time never goes back, so this lasts until the end of the process. */
+function letTimePass(ms: number): void {
+  const now = performance.now.bind(performance);
+  performance.now = () => now() + ms;
 }
 
 /** Lines of the request log about a request. */
@@ -145,16 +156,38 @@ test('a heartbeat is a comment, with the place that the reader has passed withou
 });
 
 test('streams and waits count neither as late nor as in flight', async () => {
-  const after = await end();
-  const streams = await openAll(`?after=${after}`);
-  // Longer than the deadline, and more than may be in flight.
-  const query = `/events?after=${after}&types=plan.archived&waitSeconds=1`;
-  await Promise.all([1, 2, 3].map(() => strict.get<EventPage>(query)));
+  const requestDeadlineMs = 10_000;
+  const busy = await startTill({
+    ...{ in: 'process', on: backend },
+    requestDeadlineMs,
+    overloadLimits: inFlightMax(1),
+  });
+  const query = `?after=${await end()}&types=plan.archived`;
+  const streams = [];
+  for (let count = 0; count < 3; count += 1) streams.push(await openStream(busy, query));
+  const waits = [];
+  for (let count = 0; count < 3; count += 1) {
+    waits.push(busy.get<EventPage>(`/events${query}&waitSeconds=30`));
+    // It is served when no other request is in flight: this one waits.
+    await until(async () => (await busy.tryGet('/events?limit=1')).status === 200);
+  }
+  // The deadline of a request that began after all of them passes.
+  await till.database.transaction(async (tx) => {
+    await tx.query('lock table till.plans in access exclusive mode');
+    const late = busy.tryGet('/plans');
+    await until(async () => {
+      const waiting = `select from pg_locks where not granted and relation = 'till.plans'::regclass`;
+      return (await backend.sql(waiting)).length > 0;
+    });
+    letTimePass(requestDeadlineMs);
+    assert.equal((await late).status, 503);
+  });
   const objectId = randomUUID();
-  await append({ objectId });
+  await append({ objectId, type: 'plan.archived' });
   for (const stream of streams) assert.equal((await stream.nextEvent()).objectId, objectId);
+  for (const { data } of await Promise.all(waits)) assert.equal(data[0]?.objectId, objectId);
   for (const stream of streams) stream.close();
-  await until(async () => (await strict.count('event_streams')) === 0);
+  await busy.stop();
 });
 
 test('503: streams above the limit are shed, and a place becomes free when a stream ends', async () => {
