@@ -61,7 +61,6 @@ test('a process that could not reacquire its owner lock keeps trying until it ca
   const ownerLock = new OwnerLock({ url: server.url, logger });
   t.after(() => ownerLock.close());
   await ownerLock.acquire();
-  // Another session takes the lock as soon as the connection is gone, so the first attempt connects but times out.
   const other = new pg.Client({ connectionString: server.url });
   await other.connect();
   t.after(() => other.end());
@@ -71,11 +70,12 @@ test('a process that could not reacquire its owner lock keeps trying until it ca
     [ownerLock.owner],
   );
   await other.query(`alter database ${rows[0]?.name} set lock_timeout = '10ms'`);
+  // The other session waits for the lock before the connection is gone, so the first attempt connects but times out.
   await other.query(
-    `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = $1`,
-    [ownerLock.owner],
+    `select pg_terminate_backend(pid), pg_advisory_lock($1, $2) from pg_locks
+     where locktype = 'advisory' and objid = $2`,
+    [rows[0]?.class, ownerLock.owner],
   );
-  await other.query('select pg_advisory_lock($1, $2)', [rows[0]?.class, ownerLock.owner]);
   await logged.failed.promise;
   await other.query('select pg_advisory_unlock_all()');
   await logged.shown.promise;
