@@ -64,8 +64,8 @@ type ClaimState<Prepared> = OwnClaim<Prepared> | CompletedClaim | { readonly sta
 export interface ClaimParts extends Pick<PlatformParts, 'database' | 'clock' | 'ownerLock'> {
   readonly claims: ClaimStore;
   readonly crashPoints: CrashPoints;
-  /** Tests set a shorter wait. */
-  readonly waitMs?: number;
+  /** Tests set another wait. */
+  readonly waitMs?: number | undefined;
 }
 
 /** Decides which request may work on an idempotency key. */

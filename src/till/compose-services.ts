@@ -99,6 +99,8 @@ interface ServiceParts extends Pick<PlatformParts, 'database' | 'logger' | 'metr
   readonly crashPoints?: CrashPoints | undefined;
   /** Tests set a shorter wait for the turn of a write. */
   readonly turnWaitMs?: number | undefined;
+  /** Tests set a longer wait for requests with the same idempotency key. */
+  readonly claimWaitMs?: number | undefined;
 }
 
 type Composed = ReturnType<typeof withDefaults>;
@@ -117,7 +119,7 @@ export type Services = ReturnType<typeof composeServices>;
 export function composeServices(given: ServiceParts) {
   const parts = withDefaults(given);
   const claims = new ClaimStore(leaseMs, parts.installationId);
-  const idempotency = new IdempotencyService({ ...parts, claims });
+  const idempotency = new IdempotencyService({ ...parts, claims, waitMs: parts.claimWaitMs });
   const stores = composeStores();
   const { mirrors, lostCustomers } = composeMirrors(parts, stores);
   const turns = new SubscriptionTurns({

@@ -13,8 +13,6 @@ import { startTill } from '../support/till.ts';
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const append = (...events: Parameters<typeof newEvent>[0][]) =>
   appendEvents(till.sql, ...events.map((values) => newEvent(values)));
-/** Only for a wait that must outlast it: on a busy machine, other requests take as long as its deadline. */
-const hurried = await startTill({ in: 'process', on: till, mustNotLogErrors: true, requestDeadlineMs: 900 });
 const read = (query: string) => till.get<EventPage>(`/events?${query}`);
 const ids = ({ data }: EventPage) => data.map(({ objectId }) => objectId);
 const refused = async (query: string, status = 400, code = 'invalid_request') =>
@@ -235,13 +233,12 @@ test('a caller that excludes the stream, or prefers JSON, gets a page', async ()
   }
 });
 
-test('`waitSeconds` waits for an event that the filters select, longer than the deadline of a request', async () => {
+test('`waitSeconds` waits for an event that the filters select', async () => {
   const after = await end();
   const objectId = randomUUID();
   const waiting = read(`after=${after}&objectId=${objectId}&waitSeconds=30`);
   await append({ type: 'customer.created' });
-  // A wait that is over without an event has passed the deadline of 0.9 s.
-  const passed = await hurried.get<EventPage>(`/events?after=${after}&types=plan.archived&waitSeconds=1`);
+  const passed = await read(`after=${after}&types=plan.archived&waitSeconds=1`);
   assert.deepEqual(passed, { data: [], nextCursor: await end() });
   await append({ objectId });
   const page = await waiting;

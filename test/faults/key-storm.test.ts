@@ -31,7 +31,7 @@ const windowMs = 1_000;
 /** A look every 20 to 250 ms, and two statements for each. */
 const statementsPerWindowMax = 25;
 /** Longer than all turns of the requests that wait take on a slow machine. */
-const requestDeadlineMs = 600_000;
+const patience = { requestDeadlineMs: 600_000, claimWaitMs: 300_000 };
 const fewWaiters = 2;
 const manyWaiters = effort({ short: 40, long: 100 });
 
@@ -81,7 +81,7 @@ for (const { where, creation, atProcessor } of storms) {
     const counter = await countStatements(backend);
     const { crashPoints, arrived } = arrivals();
     const counted = { ...backend, databaseUrl: counter.databaseUrl };
-    const options = { processorUrl: proxy.url, requestDeadlineMs };
+    const options = { processorUrl: proxy.url, ...patience };
     const waiting = await startTill({ in: 'process', on: counted, crashPoints, ...options });
     const owner =
       where === 'same process' ? waiting : await startTill({ in: 'process', on: backend, ...options });
@@ -149,7 +149,7 @@ test('each request that waits for one that the processor refuses gets its own tu
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const { crashPoints, arrived } = arrivals();
-  const options = { processorUrl: proxy.url, crashPoints, requestDeadlineMs };
+  const options = { processorUrl: proxy.url, crashPoints, ...patience };
   const till = await startTill({ in: 'process', on: backend, ...options });
   const other = await startTill({ in: 'process', on: backend, ...options });
   const prerequisites = await createCustomerOnly(till);

@@ -85,6 +85,8 @@ export interface ProcessOptions {
   readonly retentionDays?: number;
   /** How long a write waits for its turn. The default is so long that a busy machine does not decide a test. */
   readonly turnWaitMs?: number;
+  /** How long a request waits for others with its idempotency key. Ten seconds by default. */
+  readonly claimWaitMs?: number;
   readonly entitlementGraceDays?: number;
   readonly usageRetentionDays?: number;
   readonly overviewTimeZone?: string;
@@ -178,6 +180,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
       maxAgeMs: 0,
     }),
     turnWaitMs: options.turnWaitMs ?? patientTurnWaitMs,
+    claimWaitMs: options.claimWaitMs,
   });
   ends.push(() => services.stop());
   // The background work would do it: a new database has the days of UTC.
