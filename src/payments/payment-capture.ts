@@ -4,7 +4,7 @@ import { correct } from '../mirrors/refresh.ts';
 import { formatAmount } from '../model/format-amount.ts';
 import type { Payment, PaymentFacts } from '../model/payment.ts';
 import { refuseIfNotRound } from '../model/round-amount.ts';
-import { notReached } from '../processor/port/attempt.ts';
+import { notReached, objectMissing } from '../processor/port/attempt.ts';
 import type { PaymentParts } from './payment-creation.ts';
 
 export interface CaptureRequest {
@@ -28,10 +28,16 @@ export function paymentCapture({ database, store, mirror, processor }: PaymentPa
       refuseIfNotRound(amount, payment.currency);
       return payment;
     },
-    call: async ({ amount }, { id, processorPaymentIntentId }, { mark, idempotencyKey }) => {
+    call: async ({ amount }, { id, processorPaymentIntentId }, write) => {
+      const { mark, idempotencyKey, isRepeated } = write;
       const capture = { mark, processorPaymentIntentId, amount };
       const attempt = await processor.payments.capture({ ...capture, idempotencyKey });
-      if (attempt.outcome === 'done') return attempt.value;
+      if (attempt.outcome === 'done') {
+        if (!isRepeated && !attempt.isReplayed) return attempt.value;
+        const current = await processor.payments.read(processorPaymentIntentId);
+        if (current === null) throw objectMissing('payment');
+        return current.payment;
+      }
       // First, because this fails if the processor does not know the payment.
       await correct(mirror, processorPaymentIntentId);
       // An earlier call whose response was lost may have captured the payment.
@@ -43,9 +49,13 @@ export function paymentCapture({ database, store, mirror, processor }: PaymentPa
     },
     record: async (tx, _id, facts) => {
       // A captured payment is final, so its facts always win.
-      await mirror.apply(tx, [facts], 'events');
+      const { unsettled } = await mirror.apply(tx, [facts], 'events');
       const [payment] = await store.findByKeys(tx, [mirror.keyOf(facts)]);
-      return { result: requireFound('payment', payment) };
+      return { result: requireFound('payment', payment), needsRefresh: unsettled.length > 0 };
+    },
+    refresh: async ({ id, processorPaymentIntentId }) => {
+      await correct(mirror, processorPaymentIntentId);
+      return store.read(database, id);
     },
     find: async (claim) => {
       const { processorPaymentIntentId } = await store.read(database, parentOf(claim));

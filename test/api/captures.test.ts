@@ -201,6 +201,17 @@ describe('a repeated capture', () => {
   });
 });
 
+describe('a capture whose response was lost', () => {
+  test('200: is sent again, and shows that the payment is captured and disputed before any webhook', async () => {
+    const payment = await authorise('pm_card_createDispute');
+    await till.setFault({ operation: 'payment_intents.capture', kind: 'reset_after' });
+    const captured = await readJson<PaymentBody>(await capture(payment), 200);
+    assert.deepEqual([captured.status, captured.dispute?.status], ['succeeded', 'needs_response']);
+    await till.settle();
+    assert.deepEqual(await readPayment(till, payment), captured);
+  });
+});
+
 describe('a payment that is not authorised', () => {
   test('409: if it has no payment attempt, waits for authentication, was declined, or is paid', async () => {
     const untried = await createPayment(till, { captureMethod: 'manual' });

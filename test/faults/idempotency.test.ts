@@ -16,7 +16,10 @@ import {
 } from '../support/creation-cases.ts';
 import { effort } from '../support/effort.ts';
 import { inTurn } from '../support/in-turn.ts';
+import { confirmPayment, createCustomer, createPayment, createPlan } from '../support/objects.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
+import { subscribe } from '../support/subscribed.ts';
+import { expireTurns } from '../support/subscription-turns.ts';
 import { startTill } from '../support/till.ts';
 import { type TillInProcess, triesPerCall } from '../support/till-in-process.ts';
 
@@ -387,3 +390,77 @@ test('an idempotency key that an earlier version used at the processor with othe
     assert.equal(processorPaymentIntentId === earlier.id, wasCreated);
   }
 });
+
+interface RepeatedChange {
+  /** The path of an object with metadata. */
+  readonly create: (till: TillInProcess) => Promise<string>;
+  /** The change is a POST to this path below the path of the object. Otherwise it is a PATCH of the object. */
+  readonly action?: string;
+  readonly body: object;
+  readonly processorOperation: string;
+}
+
+const order = { metadata: { order: '1' } };
+
+/** The changes of an object that the processor repeats its response to, if the processor key is the same. */
+const repeatedChanges: readonly RepeatedChange[] = [
+  {
+    create: async (till) => `/customers/${(await createCustomer(till)).id}`,
+    body: order,
+    processorOperation: 'customers.update',
+  },
+  {
+    create: async (till) => `/plans/${(await createPlan(till)).id}`,
+    body: order,
+    processorOperation: 'products.update',
+  },
+  {
+    create: async (till) => `/payments/${(await createPayment(till)).id}`,
+    body: order,
+    processorOperation: 'payment_intents.update',
+  },
+  {
+    create: async (till) => {
+      const payment = await createPayment(till, { captureMethod: 'manual' });
+      await confirmPayment(till, payment);
+      return `/payments/${payment.id}`;
+    },
+    action: '/capture',
+    body: { amount: 1_500 },
+    processorOperation: 'payment_intents.capture',
+  },
+  ...[order, { cancelAtPeriodEnd: true }, { quantity: 3 }].map((body) => ({
+    create: async (till: TillInProcess) => `/subscriptions/${(await subscribe(till)).id}`,
+    body,
+    processorOperation: 'subscriptions.update',
+  })),
+];
+
+for (const isClaimLost of [false, true])
+  test(`a repeated change whose ${isClaimLost ? 'claim' : 'response'} was lost brings no old values back`, async (t) => {
+    const backend = await startBackend(t);
+    const till = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+    for (const [index, { create, action, body, processorOperation }] of repeatedChanges.entries()) {
+      const path = await create(till);
+      const key = `repeated-${index}`;
+      const change = async () => {
+        // So each response is certainly newer than those before it.
+        await backend.control('clock', { advanceSeconds: 2 });
+        return action === undefined
+          ? till.tryPatch(path, body, key)
+          : till.tryPost(`${path}${action}`, body, key);
+      };
+      if (!isClaimLost) await backend.setFault({ operation: processorOperation, kind: 'reset_after' });
+      const first = await change();
+      assert.equal(first.status, isClaimLost ? 200 : 503, `${key}: ${JSON.stringify(first.body)}`);
+      await till.settle();
+      await expireTurns(backend);
+      await backend.control('clock', { advanceSeconds: 2 });
+      assert.equal((await till.tryPatch(path, { metadata: { order: '2' } })).status, 200);
+      const newer = await till.get(path);
+      if (isClaimLost) await backend.sql('delete from till.idempotency_claims where key = $1', [key]);
+      const repeated = await change();
+      assert.equal(repeated.status, 200, `${key}: ${JSON.stringify(repeated.body)}`);
+      assert.deepEqual(await till.get(path), newer, key);
+    }
+  });

@@ -49,7 +49,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
             },
             options,
           ),
-        take: (response, asOf) => done(mapPaymentResponse(withKnownLinks(response, noLinks), asOf)),
+        take: (response, asOf) => done(mapPaymentResponse(withKnownLinks(response, noLinks), asOf), response),
         refused: (refusal) =>
           missing(refusal) ?? (isAboutCapture(refusal) ? refused('wrong_state', refusal) : undefined),
       }),
