@@ -172,7 +172,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     return findOrRefresh(find, () => this.refresh(key));
   }
 
-  /** Locks all rows of a batch that has payments and refunds, because refunds also lock their payment. */
+  /** Locks the payments of several subjects of a batch, for example of charges and refunds. */
   async lock(tx: Transaction, keys: readonly string[]): Promise<void> {
     await this.#parts.store.lockByKeys(tx, keys);
   }

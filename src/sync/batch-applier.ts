@@ -33,6 +33,9 @@ export interface BatchResult {
   readonly refreshes: readonly Refresh[];
 }
 
+/** The subjects whose mirrors lock payments, in the order in which they are applied. */
+const lockingPayments = ['payment', 'charge', 'dispute', 'refund'] as const satisfies readonly Subject[];
+
 /** Applies the events of the transaction. Call it once. */
 type Apply = (readings: readonly EventReading[]) => Promise<BatchResult>;
 
@@ -104,22 +107,23 @@ export class BatchApplier {
   }
 
   /**
-   * Locks rows that two subjects of a batch share: products and prices share plans; charges, disputes and refunds share
-   * payments. Each mirror locks in the order of the ids, but two mirrors in sequence do not.
+   * Locks rows that several subjects of a batch share: products and prices share plans; payments, charges, disputes and
+   * refunds share payments. Each mirror locks in the order of the ids, but two mirrors in sequence do not. So the first
+   * one locks all rows.
    */
   async #lockShared(tx: Transaction, subject: Subject, readings: readonly EventReading[]): Promise<void> {
     const { plans, payments } = this.#parts.mirrors;
     if (subject === 'product')
       await plans.lock(tx, factsAbout(readings, 'product'), factsAbout(readings, 'price'));
-    if (subject !== 'payment') return;
-    const others = [
-      ...factsAbout(readings, 'charge'),
-      ...factsAbout(readings, 'dispute'),
-      ...factsAbout(readings, 'refund'),
-    ].flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []);
-    // Without the other subjects, the mirror itself locks all payments in one statement.
-    if (others.length > 0)
-      await payments.lock(tx, [...others, ...factsAbout(readings, 'payment').map(payments.keyOf)]);
+    const [first, ...others] = lockingPayments.filter((one) =>
+      readings.some((reading) => reading.subject === one),
+    );
+    // The mirror of a single subject itself locks all payments in one statement.
+    if (subject !== first || others.length === 0) return;
+    const keys = lockingPayments
+      .flatMap((one) => factsAbout(readings, one))
+      .flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []);
+    await payments.lock(tx, [...new Set(keys)]);
   }
 }
 

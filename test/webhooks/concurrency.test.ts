@@ -108,33 +108,39 @@ test('a response of the processor that a newer event has overtaken is not applie
   assert.equal((await till.get<{ name: string }>(`/customers/${id}`)).name, 'third');
 });
 
-test('a batch locks the payments of its payments and of its refunds in one order', async (t) => {
-  const till = await start(t);
-  const { id: customerId } = await createCustomer(till);
-  const [first, second] = [
-    await createPayment(till, { customerId }),
-    await createPayment(till, { customerId }),
-  ];
-  for (const payment of [first, second]) await confirmPayment(till, payment);
-  await till.stripe.refunds.create({ payment_intent: first.processorPaymentIntentId });
-  const refunded = await eventsOf(till, 'refund.created');
-  const paid = await eventsOf(till, 'payment_intent.succeeded');
-  const isOfSecond = ({ data: { object } }: Stripe.Event) =>
-    'id' in object && object.id === second.processorPaymentIntentId;
-  for (const event of [...refunded, ...paid.filter(isOfSecond)]) {
-    await deliver(till, event);
-  }
-  const lock = 'select 1 from till.payments where id = $1 for no key update nowait';
-  const processing = await till.database.transaction(async (tx) => {
-    await tx.query(lock, [first.id]);
-    const batch = till.services.eventApplier.applyBatch();
-    await until(async () => (await countWaiting(till)) === 1);
-    // Had the batch taken the second payment first, this would wait for the batch, and the batch for this.
-    await tx.query(lock, [second.id]);
-    return { batch };
+/** Events that lock their payments before the refunds of the same batch do. */
+const appliedBeforeRefunds = [
+  'payment_intent.succeeded',
+  'charge.succeeded',
+  'charge.dispute.created',
+] as const;
+
+for (const type of appliedBeforeRefunds)
+  test(`a batch locks the payments of ${type} and of its refunds in one order`, async (t) => {
+    const till = await start(t);
+    const { id: customerId } = await createCustomer(till);
+    const [first, second] = [
+      await createPayment(till, { customerId }),
+      await createPayment(till, { customerId }),
+    ];
+    await confirmPayment(till, first);
+    await confirmPayment(till, second, 'pm_card_createDispute');
+    await till.stripe.refunds.create({ payment_intent: first.processorPaymentIntentId });
+    const refunded = await eventsOf(till, 'refund.created');
+    const others = await eventsOf(till, type);
+    for (const event of [...refunded, ...others.filter((other) => isAbout(other, second))])
+      await deliver(till, event);
+    const lock = 'select 1 from till.payments where id = $1 for no key update nowait';
+    const processing = await till.database.transaction(async (tx) => {
+      await tx.query(lock, [first.id]);
+      const batch = till.services.eventApplier.applyBatch();
+      await until(async () => (await countWaiting(till)) === 1);
+      // Had the batch taken the second payment first, this would wait for the batch, and the batch for this.
+      await tx.query(lock, [second.id]);
+      return { batch };
+    });
+    assert.equal(await processing.batch, 2);
   });
-  assert.equal(await processing.batch, 2);
-});
 
 test('batches that change a customer and record the invoice of another never wait in a circle', async (t) => {
   const till = await start(t);
@@ -194,6 +200,11 @@ function startWorker(till: TillInProcess & Pick<ModelBackend, 'lineUrl'>): Promi
 async function deliver(till: TillInProcess, event: object): Promise<void> {
   const response = await till.send(JSON.stringify(event));
   assert.equal(response.status, 200, await response.text());
+}
+
+function isAbout({ data: { object } }: Stripe.Event, { processorPaymentIntentId }: PaymentBody): boolean {
+  const [id, intent] = [Reflect.get(object, 'id'), Reflect.get(object, 'payment_intent')];
+  return id === processorPaymentIntentId || intent === processorPaymentIntentId;
 }
 
 /** Newest first. */
