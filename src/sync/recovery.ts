@@ -28,8 +28,8 @@ interface RecoveryParts extends Pick<PlatformParts, 'clock' | 'logger' | 'metric
   readonly inbox: Inbox;
   /** Mirrors whose rows can become stale. */
   readonly staleMirrors: readonly StaleMirror[];
-  /** Compares everything with the processor. */
-  readonly resync: (afterEachPage: () => Promise<void>) => Promise<unknown>;
+  /** Compares everything with the processor. Waits for `pace` between its calls. */
+  readonly resync: (pace: () => Promise<void>) => Promise<unknown>;
 }
 
 /** Recovers what webhooks missed: reads the processor's list of events, and refreshes stale rows. */

@@ -72,10 +72,11 @@ export class ResyncRuns {
       await write((tx) => store.report(tx, id, [...progress.values()]));
       signal.throwIfAborted();
     };
+    const requireRunning = () => signal.throwIfAborted();
     try {
       const skipped = await (customerId === null
-        ? resync.all(report)
-        : resync.ofCustomer(customerId, report));
+        ? resync.all(report, requireRunning)
+        : resync.ofCustomer(customerId, report, requireRunning));
       await end((tx) => store.end(tx, id, { status: 'finished', skipped, error: null }));
     } catch (cause) {
       const error = cause === signal.reason ? null : reasonOf(cause);

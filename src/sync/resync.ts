@@ -53,11 +53,17 @@ export interface Skipped {
 
 interface Run {
   readonly report: Report;
+  readonly beforeRefresh: BeforeRefresh;
   readonly skipped: Skipped[];
 }
 
 /** Called after every page. The next page waits for it. */
 type Report = (progress: ResyncProgress) => Promise<void> | void;
+
+/** Called before the refresh of an object, which waits for it. There can be any number of them between two pages. */
+type BeforeRefresh = () => Promise<void> | void;
+
+const doNothing = () => {};
 
 /**
  * Compares the mirrors with the processor's objects, of all customers or of one. Corrects rows that differ and recovers
@@ -72,8 +78,8 @@ export class Resync {
   }
 
   /** Returns the objects that could not be compared. */
-  all(report: Report = () => {}): Promise<readonly Skipped[]> {
-    return runAs('resync', () => this.#all(report));
+  all(report: Report = doNothing, beforeRefresh: BeforeRefresh = doNothing): Promise<readonly Skipped[]> {
+    return runAs('resync', () => this.#all({ report, beforeRefresh, skipped: [] }));
   }
 
   /** Counts the rows of every list, which is slow for many millions of rows. */
@@ -84,13 +90,16 @@ export class Resync {
   }
 
   /** Returns the objects that could not be compared. */
-  ofCustomer(id: string, report: Report = () => {}): Promise<readonly Skipped[]> {
-    return runAs('resync', () => this.#ofCustomer(id, report));
+  ofCustomer(
+    id: string,
+    report: Report = doNothing,
+    beforeRefresh: BeforeRefresh = doNothing,
+  ): Promise<readonly Skipped[]> {
+    return runAs('resync', () => this.#ofCustomer(id, { report, beforeRefresh, skipped: [] }));
   }
 
-  async #all(report: Report): Promise<readonly Skipped[]> {
+  async #all(run: Run): Promise<readonly Skipped[]> {
     const { processor, mirrors, customers } = this.#parts;
-    const run: Run = { report, skipped: [] };
     const { customer, ...others } = mirroredLists(processor, mirrors);
     const listed = new Set<string>();
     const list = () => visitEach(customer.list({}), (facts) => listed.add(mirrors.customers.keyOf(facts)));
@@ -107,9 +116,8 @@ export class Resync {
     return run.skipped;
   }
 
-  async #ofCustomer(id: string, report: Report): Promise<readonly Skipped[]> {
+  async #ofCustomer(id: string, run: Run): Promise<readonly Skipped[]> {
     const { processor, mirrors, customers, payments } = this.#parts;
-    const run: Run = { report, skipped: [] };
     const known = isUuid(id) ? await customers.findAny(id) : undefined;
     const { processorCustomerId } = known ?? (await this.#recoverCustomer(id));
     if (known?.deletedAt === null) await this.#refresh(mirrors.customers, processorCustomerId, run);
@@ -176,8 +184,9 @@ export class Resync {
   }
 
   /** Returns the number of changes. Skips an object whose refresh fails, unless every refresh would fail. */
-  async #refresh(mirror: Mirror<never>, key: string, { skipped }: Run): Promise<number> {
+  async #refresh(mirror: Mirror<never>, key: string, { beforeRefresh, skipped }: Run): Promise<number> {
     const { resource } = mirror;
+    await beforeRefresh();
     const { changed, failure } = await refreshObject(mirror, key, this.#parts.logger);
     if (failure !== null) skipped.push({ resource, id: key, reason: failure });
     this.#reportDrift(resource, changed);

@@ -322,7 +322,7 @@ function composeWebhooks(parts: WebhookParts) {
     store: new RecoveryStore(),
     inbox,
     staleMirrors: [parts.mirrors.payments, parts.mirrors.subscriptions, parts.mirrors.checkouts],
-    resync: (afterEachPage) => resync.all(afterEachPage),
+    resync: (pace) => resync.all(pace, pace),
   });
   const backfills = new Backfills({
     ...parts,

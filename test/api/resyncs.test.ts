@@ -118,6 +118,21 @@ test('a resync stops with its process', async (t) => {
   assert.equal((await ended(resync)).status, 'stopped');
 });
 
+test('a resync that is stopped refreshes no other object', async () => {
+  const customer = await createCustomer(till);
+  for (let payments = 0; payments < 2; payments += 1) await createPayment(till, { customerId: customer.id });
+  const second = await startTill({ in: 'process', on: till });
+  await till.setFault({ operation: 'refunds.list', kind: 'hang', times: 1 });
+  const response = await second.call('POST', path, { customerId: customer.id });
+  assert.equal(response.status, 202);
+  const resync = (await response.json()) as ResyncBody; // As above.
+  await till.faultsTaken();
+  const stopped = second.services.resyncRuns.stop();
+  await till.clearFaults();
+  await stopped;
+  assert.equal((await till.get<ResyncBody>(`${path}/${resync.id}`)).status, 'stopped');
+});
+
 test('an unknown customer is a 404, a malformed one a 400, an unknown resync a 404', async () => {
   await readProblem(await till.call('POST', path, { customerId: randomUUID() }), 404, 'not_found');
   await readProblem(await till.call('POST', path, { customerId: 'x' }), 400, 'invalid_request');
