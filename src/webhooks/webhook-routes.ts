@@ -4,6 +4,7 @@ import { Failure } from '../errors.ts';
 import { bodyFailures, commonFailures } from '../http/api-routes.ts';
 import { response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
+import { encodedRefused, isEncoded } from '../http/input/json-body.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Type } from '../platform/schemas.ts';
 import { runInSpan } from '../platform/tracing.ts';
@@ -27,6 +28,7 @@ const path = '/webhooks/processor';
 export async function registerWebhookRoutes(app: FastifyInstance, parts: WebhookRouteParts): Promise<void> {
   const { processor, inbox, clock } = parts;
   const receive = async (headers: IncomingHttpHeaders, body: Buffer) => {
+    if (isEncoded(headers)) throw encodedRefused;
     const header = headers['stripe-signature'] ?? headers['processor-signature'];
     const signature = typeof header === 'string' ? header : undefined;
     const verified = processor.verifyWebhook(body, signature, clock.now());

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { webhookSecrets } from '../support/backend.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
@@ -246,6 +247,22 @@ describe('signed, odd, but an event', () => {
       413,
       'payload_too_large',
     );
+  });
+
+  test('a body with a content-encoding is refused, with or without a declared length', async () => {
+    const event = eventOf('invoice.paid.newer');
+    const zipped = gzipSync(event);
+    for (const body of [event, zipped, ReadableStream.from([zipped])]) {
+      const response = await fetch(`${till.url}/webhooks/processor`, {
+        method: 'POST',
+        headers: { 'stripe-signature': signWebhook(event), 'content-encoding': 'gzip' },
+        body,
+        duplex: 'half',
+      });
+      await readProblem(response, 415, 'unsupported_media_type');
+    }
+    assert.deepEqual(await stored(event), []);
+    await accepted(await till.send(event, { 'content-encoding': 'Identity' }));
   });
 
   test('a request that is left to the framework gets the same responses, and is counted the same way', async () => {

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyInstance } from 'fastify';
 import { Failure } from '../../errors.ts';
 import type { Mistake } from '../../problem-fields.ts';
 import { mistakesMax } from '../load/limits.ts';
@@ -22,7 +23,7 @@ export function registerJsonBody(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error');
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     if (typeof body === 'string' || body.length === 0) return done(null, undefined);
-    if (isEncoded(request)) return done(encodedRefused);
+    if (isEncoded(request.headers)) return done(encodedRefused);
     if (!isUtf8(body))
       return done(new Failure('malformed_request', 'The body is not valid UTF-8. Encode it as UTF-8.'));
     const text = body.toString('utf8');
@@ -46,12 +47,13 @@ export function registerJsonBody(app: FastifyInstance): void {
   });
 }
 
-const encodedRefused = new Failure(
+export const encodedRefused = new Failure(
   'unsupported_media_type',
   'Send the body uncompressed, without a content-encoding header.',
 );
 
-function isEncoded({ headers }: FastifyRequest): boolean {
+/** Whether the body is compressed. */
+export function isEncoded(headers: IncomingHttpHeaders): boolean {
   return (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity';
 }
 
