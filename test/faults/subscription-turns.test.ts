@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { billed } from '../support/billed.ts';
 import { type Subscribed, subscribed } from '../support/changes.ts';
+import { readJson } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
 import { rotation } from '../support/effort.ts';
@@ -224,6 +225,24 @@ test('a change that fails under two processor idempotency keys keeps the turn un
   await expireTurns(backend);
   assert.equal((await till.tryPatch(path, other)).status, 200);
   await assertNoTurns(backend);
+});
+
+test('a change whose effect cannot be found out delays other changes, but no cancellation', async (t) => {
+  const backend = await startBackend(t);
+  const till = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+  const { path } = await subscribe(till);
+  await backend.setFault({ operation: 'subscriptions.update', kind: 'reset_after' });
+  assert.equal((await till.tryPatch(path, { quantity: 2, proration: 'none' }, 'lost')).status, 503);
+  await expireTurns(backend);
+  // Only the lookup of the change lists invoices.
+  await backend.setFault({ operation: 'invoices.list', kind: 'error', status: 400, times: 100 });
+  const other = await till.tryPatch(path, { quantity: 3, proration: 'none' });
+  assert.equal(other.body['code'], 'processor_rejected');
+  const canceled = await readJson<SubscriptionBody>(await till.call('DELETE', path), 200);
+  assert.equal(canceled.status, 'canceled');
+  await backend.clearFaults();
+  const repeated = await till.tryPatch(path, { quantity: 2, proration: 'none' }, 'lost');
+  assert.equal(repeated.body['code'], 'subscription_ended');
 });
 
 /** What other requests do after a process died amid a change that bills a period. */

@@ -1,4 +1,4 @@
-import { Failure, mayBeInProgress } from '../../errors.ts';
+import { Failure, isOutageOfAll, mayBeInProgress } from '../../errors.ts';
 import { type FoundClaim, parentOf, type WriteTurn } from '../../idempotency/operation.ts';
 import { newId } from '../../platform/id.ts';
 import { isGone } from '../../platform/owner-lock.ts';
@@ -23,7 +23,7 @@ const checkDelayMs = 20;
 /** The longest time until a writer notices that a writer of another process has finished. */
 const checkDelayMsMax = 250;
 
-interface TurnParts extends Pick<PlatformParts, 'database' | 'clock' | 'ownerLock'> {
+interface TurnParts extends Pick<PlatformParts, 'database' | 'clock' | 'ownerLock' | 'logger'> {
   readonly store: TurnStore;
   /** Settles the open claims on a subscription that ended without a result, except one. */
   readonly settle: (subscriptionId: string, exceptClaimId: string | null) => Promise<void>;
@@ -54,20 +54,35 @@ export class SubscriptionTurns {
 
   /** Runs `work` when it has the turn. If that takes too long, fails without an effect. */
   async run<Result>(write: TurnRequest, work: (turn: WriteTurn) => Promise<Result>): Promise<Result> {
-    const { ownerLock, clock, settle } = this.#parts;
+    const { ownerLock, clock } = this.#parts;
     const writer = { ...write, writerId: newId(clock.now()), owner: ownerLock.owner };
     const turn = await this.#take(writer);
     this.#working.add(writer.writerId);
     try {
       return await runInTurn(turn, async () => {
-        if (!turn.isSettled) await settle(writer.subscriptionId, writer.claimId);
-        turn.isSettled = true;
+        if (!turn.isSettled) turn.isSettled = await this.#settle(writer);
         return work(turn);
       });
     } finally {
       await turn.end();
       this.#working.delete(writer.writerId);
       this.#queues.get(writer.subscriptionId)?.check();
+    }
+  }
+
+  /**
+   * Settles what an earlier writer left open. A write that depends on it fails if that fails. A cancellation has the same
+   * result whatever the earlier write did, so it goes on, and the next writer settles the rest. False in that case.
+   */
+  async #settle({ subscriptionId, claimId, goesFirst }: Writer): Promise<boolean> {
+    const { settle, logger } = this.#parts;
+    try {
+      await settle(subscriptionId, claimId);
+      return true;
+    } catch (error) {
+      if (!goesFirst || isOutageOfAll(error)) throw error;
+      logger.warn({ err: error, subscriptionId }, 'subscription canceled before an unsettled write');
+      return false;
     }
   }
 
