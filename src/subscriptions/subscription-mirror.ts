@@ -23,7 +23,6 @@ import type { Plan } from '../model/plan.ts';
 import {
   type ChangedSubscriptionFacts,
   type DetachedMethodFacts,
-  hasEnded,
   noReason,
   type Subscription,
   type SubscriptionFacts,
@@ -50,8 +49,8 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   readonly resource = 'subscription';
   /** For events that say that a subscription changed, but do not contain it. */
   readonly changed: Mirror<ChangedSubscriptionFacts>;
-  /** For events about a change whose invoice the processor has voided, because it was not paid in time. */
-  readonly ofExpiredChanges: Mirror<ChangedSubscriptionFacts>;
+  /** For events about a voided invoice of a subscription, such as that of a change that was not paid in time. */
+  readonly ofVoidedInvoices: Mirror<ChangedSubscriptionFacts>;
   /** For events about payment methods that can no longer be used. The key is the key of the customer. */
   readonly ofDetachedMethods: Mirror<DetachedMethodFacts>;
   readonly #parts: SubscriptionMirrorParts;
@@ -64,7 +63,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
       apply: (tx, facts) => this.#toRefresh(tx, facts.map(this.keyOf)),
       refresh: (key) => this.refresh(key),
     };
-    this.ofExpiredChanges = { ...this.changed, refresh: (key) => this.#restoreAndRefresh(key) };
+    this.ofVoidedInvoices = { ...this.changed, refresh: (key) => this.#restoreAndRefresh(key) };
     this.ofDetachedMethods = {
       resource: 'subscription',
       keyOf: ({ processorCustomerId }) => processorCustomerId,
@@ -188,15 +187,11 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     };
   }
 
-  /**
-   * Unbilled amounts of earlier changes must not be lost with the voided invoice of the expired change. See decision
-   * 0026.
-   */
+  /** The amounts that waited for the voided invoice must not be lost with it. See decision 0026. */
   async #restoreAndRefresh(key: string): Promise<Applied> {
     const applied = await this.refresh(key);
     const [row] = await this.#parts.store.findByKeys(this.#parts.database, [key]);
-    if (row !== undefined && !hasEnded(row.status))
-      await this.#parts.processor.subscriptionChanges.restoreUnbilled(key);
+    if (row !== undefined) await this.#parts.processor.subscriptionChanges.restoreUnbilled(row);
     return applied;
   }
 

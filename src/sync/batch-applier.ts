@@ -85,9 +85,11 @@ export class BatchApplier {
         // it returned earlier events to the queue.
         const wasTried = (key: string) => event.attempts > 0 && !ignored.has(key);
         const needsRefresh = (key: string) => unsettled.has(key) || late.has(key) || wasTried(key);
+        const voided = voidedInvoicesOf(reading);
         const targets = [
-          ...keys.filter(needsRefresh).map((key) => ({ subject, key })),
+          ...keys.filter((key) => needsRefresh(key) || voided.length > 0).map((key) => ({ subject, key })),
           ...refundsOf(keys.filter((key) => late.has(key) || (subject === 'payment' && wasTried(key)))),
+          ...voided,
         ];
         if (targets.length > 0) refreshes.push({ event, write, targets, failsPayment });
         else outcomes.push(outcomeOf(event, !keys.every((key) => ignored.has(key)), failsPayment));
@@ -125,6 +127,13 @@ export class BatchApplier {
       .flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []);
     await payments.lock(tx, [...new Set(keys)]);
   }
+}
+
+/** The items that waited for a voided invoice must wait again. */
+function voidedInvoicesOf(reading: EventReading): readonly RefreshTarget[] {
+  return factsAbout([reading], 'invoice').flatMap(({ mayLoseItems, processorSubscriptionId: key }) =>
+    mayLoseItems === true && key !== null ? [{ subject: 'voidedInvoice', key } as const] : [],
+  );
 }
 
 /** A payment recorded late also needs its refunds, because earlier events about them found no row. */

@@ -167,3 +167,45 @@ test('an item that was added elsewhere survives too, with its metadata, and one 
   assert.deepEqual(billedOf(restored), billedOf(fee));
   assert.deepEqual(restored.metadata, { ticket: '7', till_restores: fee.id });
 });
+
+/** A one-off fee of the customer, which the invoice of a change of the first of two subscriptions has taken. */
+async function withTakenFee() {
+  const start = await subscribed(till, { card: authenticating });
+  const { subscription, changed } = start;
+  const other = await subscribed(till, { customerId: subscription.customerId });
+  const { customer } = await stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
+  const fee = await stripe.invoiceItems.create({
+    ...{ customer: String(customer), amount: 25_000, currency: 'eur', description: 'Setup fee' },
+  });
+  await changed({ planId: dearer.id, proration: 'invoice' });
+  assert.deepEqual(await waitingItems(till, subscription), []);
+  return { ...start, other, fee };
+}
+
+test('an item of the customer survives the end of a subscription whose waiting change has taken it, once', async () => {
+  for (const ended of ['by Till', 'elsewhere']) {
+    const { subscription, path, other, fee } = await withTakenFee();
+    if (ended === 'by Till') {
+      assert.equal((await till.call('DELETE', path)).status, 200);
+      assert.deepEqual(billed(await waitingItems(till, subscription)), billed([fee]));
+    } else await stripe.subscriptions.cancel(subscription.processorSubscriptionId);
+    await till.settle();
+    assert.deepEqual(billed(await waitingItems(till, subscription)), billed([fee]));
+    const { currentPeriodEnd } = await other.read();
+    await useCard(till, other.subscription, good);
+    const now = await moveClock(0);
+    await moveClock(Date.parse(String(currentPeriodEnd)) / 1_000 - now + afterRenewalSeconds);
+    const renewal = await newestInvoice(till, other.subscription);
+    assert.deepEqual([renewal.status, renewal.amount_paid], ['paid', 900 + fee.amount]);
+  }
+});
+
+test('a customer that is deleted while a change waits needs no items, and the events about that succeed', async () => {
+  const { subscription } = await withTakenFee();
+  assert.equal((await till.call('DELETE', `/customers/${subscription.customerId}`)).status, 204);
+  await till.settle();
+  const states = await till.sql<{ state: string }>(
+    `select distinct state from till.webhook_events where type = 'invoice.voided'`,
+  );
+  assert.deepEqual(states, [{ state: 'processed' }]);
+});

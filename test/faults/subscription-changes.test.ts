@@ -256,3 +256,28 @@ test('a request that dies while it drops a change restores what that took when i
     assert.deepEqual(await waitingAmounts(backend, scene), scene.waiting);
   }
 });
+
+test('a cancellation that dies restores what a waiting change took from the customer, once', async (t) => {
+  const backend = await startBackend(t);
+  const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+  const [, , waiting] = outcomes;
+  for (const operation of ['subscriptions.cancel', 'invoiceitems.list', 'invoiceitems.create'])
+    for (const kind of cutsOf(operation))
+      await t.test(`${operation} ${kind}`, async () => {
+        const scene = await setScene(hasty, waiting, `canceled-${operation}-${kind}`);
+        const { customer } = await backend.stripe.subscriptions.retrieve(scene.processorSubscriptionId);
+        const fee = { customer: String(customer), amount: 25_000, currency: 'eur' };
+        await backend.stripe.invoiceItems.create(fee);
+        assert.equal((await send(hasty, scene)).status, 200);
+        assert.deepEqual(await waitingAmounts(backend, scene), []);
+        await backend.setFault({ operation, kind });
+        const cancel = () => hasty.call('DELETE', `/subscriptions/${scene.subscriptionId}`);
+        assert.equal((await cancel()).status, 503);
+        assert.equal((await cancel()).status, 200);
+        for (let times = 0; times < 2; times += 1) {
+          await hasty.settle();
+          await sweep(backend, hasty);
+          assert.deepEqual(await waitingAmounts(backend, scene), [fee.amount]);
+        }
+      });
+});

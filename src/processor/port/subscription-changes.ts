@@ -44,9 +44,10 @@ export interface SubscriptionChangeCalls {
   ): Promise<ChangeableSubscription>;
   /**
    * Makes sure that the next invoice bills the unbilled amounts of earlier changes, even if a dropped change would have
-   * billed them.
+   * billed them. If the subscription has ended, that is the next invoice of the customer, which bills the amounts that
+   * belong to no subscription.
    */
-  restoreUnbilled(processorSubscriptionId: string): Promise<void>;
+  restoreUnbilled(subscription: Pick<SubscriptionFacts, 'processorSubscriptionId' | 'status'>): Promise<void>;
   /** Null if no invoice will follow, because the subscription ends first. */
   preview(change: ItemsChange | Resumption): Promise<Attempt<ChangePreview | null>>;
 }

@@ -155,7 +155,7 @@ function inSteps(
 ): Change {
   const { processorSubscriptionId } = subscription;
   return async (write) => {
-    if (write.isRepeated) await subscriptionChanges.restoreUnbilled(processorSubscriptionId);
+    if (write.isRepeated) await subscriptionChanges.restoreUnbilled(subscription);
     for (let attempts = 1; ; attempts += 1) {
       const found = await subscriptionChanges.read(processorSubscriptionId);
       const idempotencyKey = attempts === 1 ? write.idempotencyKey : `${write.idempotencyKey}-try${attempts}`;

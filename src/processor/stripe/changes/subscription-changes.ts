@@ -22,11 +22,12 @@ export function createSubscriptionChangeCalls(context: AdapterContext): Subscrip
         : found,
     // The process may have died between the declined charge and the end of the pending update, or after that.
     settleAbandonedChange: async ({ processorSubscriptionId, idempotencyKey }) => {
-      await settleCharge(context, await readChangeable(context, processorSubscriptionId), idempotencyKey);
-      await restoreOfVoidedChanges(context, processorSubscriptionId);
+      const found = await readChangeable(context, processorSubscriptionId);
+      await settleCharge(context, found, idempotencyKey);
+      await restoreOfVoidedChanges(context, found.subscription);
       return readChangeable(context, processorSubscriptionId);
     },
-    restoreUnbilled: (processorSubscriptionId) => restoreOfVoidedChanges(context, processorSubscriptionId),
+    restoreUnbilled: (subscription) => restoreOfVoidedChanges(context, subscription),
     preview: (change) => previewChange(context, change),
   };
 }

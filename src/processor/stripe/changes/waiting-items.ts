@@ -1,4 +1,5 @@
 import type { Stripe } from 'stripe';
+import { hasEnded, type SubscriptionFacts } from '../../../model/subscription.ts';
 import { type Attempt, notReached } from '../../port/attempt.ts';
 import type { ChangeableSubscription } from '../../port/subscription-changes.ts';
 import { readCharge } from '../objects/invoice-charge.ts';
@@ -28,7 +29,7 @@ export async function markWaitingItems(
   const waiting = await listItems(context, { customer: processorCustomerId, pending: true });
   const unmarked = waiting.filter(
     (item) =>
-      !hasWaited(item) &&
+      !isMarked(item) &&
       item.currency === currency &&
       [null, processorSubscriptionId].includes(item.processorSubscriptionId),
   );
@@ -42,13 +43,17 @@ export async function markWaitingItems(
 }
 
 /**
- * Creates the marked items of a voided invoice again, because the processor does not restore them. Each item is created
- * once: its processor key is derived from the item that it restores. After the processor has forgotten that key, the
- * new item still names the restored one.
+ * Creates the items of a voided invoice that had waited for it again, because the processor does not restore them. Each
+ * item is created once: its processor key is derived from the item that it restores. After the processor has forgotten
+ * that key, the new item still names the restored one.
  */
-export async function restoreWaitingItems(context: AdapterContext, invoiceId: string): Promise<void> {
+export async function restoreWaitingItems(
+  context: AdapterContext,
+  invoiceId: string,
+  which: (item: InvoiceItem) => boolean = hasWaited,
+): Promise<void> {
   const lost = (await listItems(context, { invoice: invoiceId })).filter(
-    (item) => hasWaited(item) && item.amount !== 0,
+    (item) => which(item) && item.amount !== 0,
   );
   const [first] = lost;
   if (first === undefined) return;
@@ -65,9 +70,20 @@ export async function restoreWaitingItems(context: AdapterContext, invoiceId: st
     if (!restored.has(item.processorInvoiceItemId)) await restore(context, item);
 }
 
-/** Restores the items of all recently voided changes of a subscription. The process that voided them may have died. */
-export async function restoreOfVoidedChanges(context: AdapterContext, subscription: string): Promise<void> {
+/**
+ * Restores the items of all recently voided changes of a subscription. The process that voided them may have died. A
+ * subscription that has ended has no next invoice, so only the items that another invoice of the customer can bill are
+ * restored.
+ */
+export async function restoreOfVoidedChanges(
+  context: AdapterContext,
+  {
+    processorSubscriptionId: subscription,
+    status,
+  }: Pick<SubscriptionFacts, 'processorSubscriptionId' | 'status'>,
+): Promise<void> {
   const { stripe, call } = context;
+  const which = hasEnded(status) ? isOfCustomer : hasWaited;
   const voided = await call.read('invoices.list', {
     send: (options) =>
       stripe.invoices.list({ subscription, status: 'void', limit: voidedInvoicesMax }, options),
@@ -78,7 +94,7 @@ export async function restoreOfVoidedChanges(context: AdapterContext, subscripti
         .filter((invoice) => invoice.optionalText('billing_reason') === 'subscription_update')
         .map((invoice) => invoice.id()),
   });
-  for (const invoiceId of voided) await restoreWaitingItems(context, invoiceId);
+  for (const invoiceId of voided) await restoreWaitingItems(context, invoiceId, which);
 }
 
 function listItems(
@@ -108,11 +124,25 @@ async function restore({ stripe, call }: AdapterContext, item: InvoiceItem): Pro
     idempotencyKey,
     send: (options) => stripe.invoiceItems.create(restoredItemParams(item), options),
     take: () => done(null),
-    refused: (refusal) => refused('wrong_state', refusal),
+    // A deleted customer has no further invoices.
+    refused: (refusal) =>
+      refusal.code === 'resource_missing' && refusal.param === 'customer'
+        ? done(null)
+        : refused('wrong_state', refusal),
   });
   if (attempt.outcome !== 'done') throw notReached(attempt, 'invoice', 'void');
 }
 
-function hasWaited({ waited, restores }: InvoiceItem): boolean {
+/** A change and a new period create only items of their subscription, so any other item has waited, even without a mark. */
+function hasWaited(item: InvoiceItem): boolean {
+  return isMarked(item) || isOfCustomer(item);
+}
+
+function isMarked({ waited, restores }: InvoiceItem): boolean {
   return waited || restores !== null;
+}
+
+/** Any invoice of the customer can bill the item. */
+function isOfCustomer({ processorSubscriptionId }: InvoiceItem): boolean {
+  return processorSubscriptionId === null;
 }

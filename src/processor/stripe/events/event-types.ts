@@ -5,7 +5,7 @@ import { mapCharge } from '../objects/map-charge.ts';
 import { mapCheckoutNotice } from '../objects/map-checkout.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
 import { isLinked, mapDispute } from '../objects/map-dispute.ts';
-import { mapInvoice, mapInvoicePayment } from '../objects/map-invoice.ts';
+import { mapInvoice, mapInvoicePayment, mayBillItems } from '../objects/map-invoice.ts';
 import { mapPayment } from '../objects/map-payment.ts';
 import { mapPrice, mapProduct } from '../objects/map-plan.ts';
 import { mapRefund } from '../objects/map-refund.ts';
@@ -37,6 +37,11 @@ const readInvoice: EventReader = (object, asOf) => ({
   subject: 'invoice',
   facts: [mapInvoice(object, asOf)],
 });
+/** The items that waited for the invoice must wait for another one. */
+const readVoidedInvoice: EventReader = (object, asOf) => {
+  const facts = mapInvoice(object, asOf);
+  return { subject: 'invoice', facts: [mayBillItems(object) ? { ...facts, mayLoseItems: true } : facts] };
+};
 /** An invoice that was paid in another way has no payment at the processor. */
 const readInvoicePayment: EventReader = (object) => {
   const { processorInvoiceId, processorPaymentIntentId } = mapInvoicePayment(object);
@@ -55,10 +60,10 @@ const readSubscription: EventReader = (object, asOf, isErased) => {
 
 const readCheckout: EventReader = (object) => ({ subject: 'checkout', facts: [mapCheckoutNotice(object)] });
 
-/** The processor has voided the invoice of a change. An event about the subscription itself comes with it. */
+/** The processor has voided the invoice of a change that was not paid in time. An event about the subscription itself comes with it. */
 const readExpiredChange: EventReader = (object) => {
   const processorSubscriptionId = WireObject.parse(object, 'subscription').expectKind('subscription').id();
-  return { subject: 'expiredChange', facts: [{ processorSubscriptionId }] };
+  return { subject: 'voidedInvoice', facts: [{ processorSubscriptionId }] };
 };
 
 /** The schedule or the discount of a subscription. A released schedule names its subscription in another field. */
@@ -196,7 +201,7 @@ const readers = {
   'invoice.payment_succeeded': readInvoice,
   'invoice.payment_failed': readInvoice,
   'invoice.payment_action_required': readInvoice,
-  'invoice.voided': readInvoice,
+  'invoice.voided': readVoidedInvoice,
   'invoice.marked_uncollectible': readInvoice,
   'invoice.deleted': readDeletedInvoice,
   'invoice_payment.paid': readInvoicePayment,

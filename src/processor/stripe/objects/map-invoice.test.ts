@@ -80,3 +80,28 @@ test('it is unknown if lines are missing, or if a line does not show what it bil
   assert.equal(coversUntil({ ...list(line(100, item())), has_more: true }), undefined);
   assert.equal(coversUntil(list({ id: 'il_1', object: 'line_item' })), undefined);
 });
+
+test('a voided invoice may lose items, unless it bills only periods and prorations', () => {
+  const mayLoseItems = (type: string, lines: unknown) => {
+    const object = { ...event.data.object, status: 'void', lines };
+    const stored = readEvent(redactPayload({ ...event, type, data: { object } }).payload);
+    assert(stored.subject === 'invoice');
+    return stored.facts[0]?.mayLoseItems === true;
+  };
+  const older = (type: string, proration: boolean) => {
+    const { parent: _, ...rest } = line(100, null, { type, proration });
+    return rest;
+  };
+  const own = [line(100, item()), line(100, item(true)), line(100, extra(true))];
+  const ownOlder = [older('subscription', false), older('invoiceitem', true)];
+  for (const [lines, expected] of [
+    [list(...own), false],
+    [list(...ownOlder), false],
+    [list(...own, line(100, extra(false))), true],
+    [list(...ownOlder, older('invoiceitem', false)), true],
+    [{ ...list(...own), has_more: true }, true],
+  ] as const) {
+    assert.equal(mayLoseItems('invoice.voided', lines), expected);
+    assert.equal(mayLoseItems('invoice.updated', lines), false);
+  }
+});

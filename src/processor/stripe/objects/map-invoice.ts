@@ -86,6 +86,24 @@ export function isFirstInvoice(value: unknown): boolean {
   return WireObject.parse(value, 'invoice').optionalText('billing_reason') === 'subscription_create';
 }
 
+/** Whether the invoice may bill an item that was not created by the subscription itself. */
+export function mayBillItems(value: unknown): boolean {
+  const invoice = WireObject.parse(value, 'invoice');
+  const lines = ifReadable(() => invoice.list('lines'));
+  return lines === null || hasMoreLines(invoice) || lines.some(isItem);
+}
+
+/** Since 2025-03-31 `parent` shows where a line comes from. Before, the line itself did. */
+function isItem(line: WireObject): boolean {
+  if (!line.has('parent')) return line.optionalText('type') === 'invoiceitem' && !isProration(line);
+  const details = line.optional('object', 'parent')?.optional('object', 'invoice_item_details');
+  return details != null && !isProration(details);
+}
+
+function isProration(details: WireObject): boolean {
+  return details.optional('flag', 'proration') === true;
+}
+
 /**
  * The end of the period that these lines pay for. A proration does not count: its charge pays only for a change within a
  * period that another invoice bills, and its credit gives time back. An item that was added to the invoice does not
