@@ -160,16 +160,17 @@ export class SubscriptionService {
   async #cancel(id: string, reason: string | undefined): Promise<Subscription> {
     const { database, mirror, processor } = this.#parts;
     const subscription = await this.read(id);
-    const { processorSubscriptionId, pendingChange } = subscription;
+    const { processorSubscriptionId, pendingChange, status } = subscription;
     const attempt = await processor.subscriptions.cancel(processorSubscriptionId, reason);
     if (attempt.outcome === 'done') await applyChange(database, mirror, attempt.value, subscription);
     // The processor may refuse because the subscription has ended and the event has not arrived yet.
     else await correct(mirror, processorSubscriptionId);
     const corrected = await this.read(id);
     if (!hasEnded(corrected.status)) throw notReached(attempt, 'subscription', corrected.status);
-    // The processor has voided the invoice of a change that waited for its payment. If the process dies before it has
-    // restored the customer's items, the event about that invoice restores them.
-    if (pendingChange?.at === null) await processor.subscriptionChanges.restoreUnbilled(corrected);
+    // The processor has voided the first invoice, or that of a change, which waited for its payment. If the process dies
+    // before it has restored the customer's items, the event about that invoice restores them.
+    if (status === 'incomplete' || pendingChange?.at === null)
+      await processor.subscriptionChanges.restoreUnbilled(corrected);
     return corrected;
   }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { newestInvoice, waitingItems } from '../support/changes.ts';
 import {
   completeCheckout,
   createCheckout,
@@ -160,6 +161,26 @@ test('201 and 409: an incomplete subscription is canceled first, unless it was p
   const body = { ...pages, customerId: other.customerId, planId: other.two.id };
   await assertSubscribed(await call('POST', '/checkouts', body), paid.id);
   assert.equal(Object(await till.get(`/subscriptions/${paid.id}`)).status, 'active');
+});
+
+test('an item of the customer survives the end of an incomplete subscription whose invoice has taken it, once', async () => {
+  for (const end of ['replaced', 'canceled', 'expired']) {
+    const { customerId, processorCustomerId: customer, one, two } = await createScene();
+    const fee = { customer, amount: 25_000, currency: 'eur', description: 'Setup fee' };
+    await stripe.invoiceItems.create(fee);
+    const { subscription } = await createSubscription(till, { customerId, planId: one.id });
+    const waiting = async () => (await waitingItems(till, subscription)).map(({ amount }) => amount);
+    assert.deepEqual(await waiting(), []);
+    if (end === 'replaced') await createCheckout(till, { customerId, planId: two.id });
+    else if (end === 'canceled') await call('DELETE', `/subscriptions/${subscription.id}`);
+    else await till.control('clock', { advanceSeconds: 24 * 3_600 });
+    if (end !== 'expired') assert.deepEqual(await waiting(), [fee.amount]);
+    await till.settle();
+    assert.deepEqual(await waiting(), [fee.amount]);
+    const other = await createPlan(till);
+    const next = await createSubscription(till, { customerId, planId: other.id });
+    assert.equal((await newestInvoice(till, next.subscription)).amount_due, 900 + fee.amount);
+  }
 });
 
 test('409: an incomplete subscription that is paid just before it would be ended stays', async () => {

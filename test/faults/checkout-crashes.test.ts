@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type Backend, startBackend } from '../support/backend.ts';
+import { type Backend, cutsOf, startBackend } from '../support/backend.ts';
+import { waitingItems } from '../support/changes.ts';
 import {
   type CheckoutBody,
   completeCheckout,
@@ -252,4 +253,33 @@ test('an expiry in two processes and a payment, all at once, end as if they came
   }
   await till.settle();
   assert.deepEqual(await listReserved(backend), []);
+});
+
+test('a checkout that dies while it replaces a subscription leaves the customer an item of its invoice, once', async (t) => {
+  const backend = await startBackend(t);
+  const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+  for (const operation of ['invoices.void', 'subscriptions.cancel', 'invoiceitems.create'])
+    for (const kind of cutsOf(operation))
+      await t.test(`${operation} ${kind}`, async () => {
+        const group = `replaced-${operation}-${kind}`;
+        const scene = await createScene({ backend, till: hasty }, group);
+        const { customerId, processorCustomerId: customer, order, other, key } = scene;
+        const fee = { customer, amount: 25_000, currency: 'eur' };
+        await backend.stripe.invoiceItems.create(fee);
+        const { planId } = other;
+        const { subscription } = await createSubscription(hasty, { customerId, planId });
+        await backend.setFault({ operation, kind });
+        const broken = await hasty.tryPost(path, order, key);
+        assert.equal(broken.status, 503, JSON.stringify(broken.body));
+        const repeated = await hasty.tryPost(path, order, key);
+        assert.equal(repeated.status, 201, JSON.stringify(repeated.body));
+        for (let times = 0; times < 2; times += 1) {
+          await hasty.settle();
+          const waiting = await waitingItems(backend, subscription);
+          assert.deepEqual(
+            waiting.map(({ amount }) => amount),
+            [fee.amount],
+          );
+        }
+      });
 });

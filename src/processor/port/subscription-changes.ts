@@ -44,7 +44,7 @@ export interface SubscriptionChangeCalls {
   ): Promise<ChangeableSubscription>;
   /**
    * Makes sure that the next invoice bills the unbilled amounts of earlier changes, even if a dropped change would have
-   * billed them. If the subscription has ended, that is the next invoice of the customer, which bills the amounts that
+   * billed them. If the subscription has ended, even before its first payment, that is the next invoice of the customer, which bills the amounts that
    * belong to no subscription.
    */
   restoreUnbilled(subscription: Pick<SubscriptionFacts, 'processorSubscriptionId' | 'status'>): Promise<void>;

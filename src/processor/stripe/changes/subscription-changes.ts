@@ -6,7 +6,7 @@ import { readChangeable } from './changeable-subscription.ts';
 import { dropPendingChange } from './drop-pending-change.ts';
 import { changeAtPeriodEnd } from './planned-changes.ts';
 import { previewChange } from './preview-change.ts';
-import { restoreOfVoidedChanges } from './waiting-items.ts';
+import { restoreOfVoidedInvoices } from './waiting-items.ts';
 
 /** Changes of subscriptions, with pending updates, schedules and invoice items. */
 export function createSubscriptionChangeCalls(context: AdapterContext): SubscriptionChangeCalls {
@@ -24,10 +24,10 @@ export function createSubscriptionChangeCalls(context: AdapterContext): Subscrip
     settleAbandonedChange: async ({ processorSubscriptionId, idempotencyKey }) => {
       const found = await readChangeable(context, processorSubscriptionId);
       await settleCharge(context, found, idempotencyKey);
-      await restoreOfVoidedChanges(context, found.subscription);
+      await restoreOfVoidedInvoices(context, found.subscription);
       return readChangeable(context, processorSubscriptionId);
     },
-    restoreUnbilled: (subscription) => restoreOfVoidedChanges(context, subscription),
+    restoreUnbilled: (subscription) => restoreOfVoidedInvoices(context, subscription),
     preview: (change) => previewChange(context, change),
   };
 }

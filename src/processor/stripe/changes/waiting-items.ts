@@ -70,12 +70,15 @@ export async function restoreWaitingItems(
     if (!restored.has(item.processorInvoiceItemId)) await restore(context, item);
 }
 
+/** The invoices that end a subscription, or one of its changes, if they are voided. */
+const restoredReasons: readonly (string | null)[] = ['subscription_create', 'subscription_update'];
+
 /**
- * Restores the items of all recently voided changes of a subscription. The process that voided them may have died. A
+ * Restores the items of all recently voided invoices of this kind. The process that voided them may have died. A
  * subscription that has ended has no next invoice, so only the items that another invoice of the customer can bill are
  * restored.
  */
-export async function restoreOfVoidedChanges(
+export async function restoreOfVoidedInvoices(
   context: AdapterContext,
   {
     processorSubscriptionId: subscription,
@@ -91,7 +94,7 @@ export async function restoreOfVoidedChanges(
       WireObject.parse(response, 'list')
         .array('data')
         .map((value) => WireObject.parse(value, 'invoice').expectKind('invoice'))
-        .filter((invoice) => invoice.optionalText('billing_reason') === 'subscription_update')
+        .filter((invoice) => restoredReasons.includes(invoice.optionalText('billing_reason')))
         .map((invoice) => invoice.id()),
   });
   for (const invoiceId of voided) await restoreWaitingItems(context, invoiceId, which);
