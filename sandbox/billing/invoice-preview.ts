@@ -17,12 +17,13 @@ export function previewChange(
   store: Store,
   before: Subscription,
   { subscription, prorations, bill }: PlannedChange,
+  added: readonly InvoiceItem[],
 ): Invoice {
-  if (bill === null) return upcomingInvoice(store, subscription, prorations);
+  if (bill === null) return upcomingInvoice(store, subscription, [...added, ...prorations]);
   const waiting = bill.includesPending ? pendingOf(store, subscription) : [];
   return preview(store, subscription, {
     lines: bill.lines,
-    items: [...waiting, ...prorations],
+    items: [...waiting, ...added, ...prorations],
     periodStart: periodOf(before).start,
     periodEnd: store.now(),
     autoAdvance: true,
@@ -35,16 +36,16 @@ export function previewResumption(store: Store, before: Subscription): Invoice {
   return preview(store, moved, { ...billOf(store, before, moved), autoAdvance: false });
 }
 
-/** The next renewal, with its pending items. A subscription that ends with its period has only the pending items. */
+/** The next renewal, with its pending items, and others that are not stored. A subscription that ends with its period has only the pending items. */
 export function upcomingInvoice(
   store: Store,
   subscription: Subscription,
-  prorations: readonly InvoiceItem[] = [],
+  added: readonly InvoiceItem[] = [],
 ): Invoice {
   const { start, end } = periodOf(subscription);
   const endsAt = subscription.cancel_at ?? (subscription.cancel_at_period_end ? end : null);
   const ends = subscription.ended_at !== null || (endsAt !== null && endsAt <= end);
-  const items = [...pendingOf(store, subscription), ...prorations];
+  const items = [...pendingOf(store, subscription), ...added];
   if (ends && !items.some(({ proration }) => proration)) throw noUpcoming(subscription.customer);
   const lines = ends ? [] : renewal(store, subscription, end).lines;
   const renewed = { lines, items, periodStart: start, periodEnd: end, autoAdvance: true };

@@ -2,6 +2,8 @@ import {
   changeInvoiceItem,
   createInvoiceItem,
   deleteInvoiceItem,
+  invoiceItemObject,
+  invoiceLinesMax,
   type NewInvoiceItem,
 } from '../billing/invoice-item.ts';
 import { priceIn, pricingOf } from '../billing/price.ts';
@@ -217,6 +219,43 @@ export function addedItemsFrom(
       metadata: p.applyMetadata({}, item.metadata),
       tax_rates: taxRatesFrom(store, item.tax_rates, `${path}[tax_rates]`),
     };
+  });
+}
+
+const previewedItem = p.object({
+  amount: p.required(signed),
+  currency: p.required(currency),
+  description: p.clearable(p.text()),
+  discountable: p.bool,
+  metadata: p.metadata,
+  period: changeable.period,
+  tax_rates: taxRatesParam,
+});
+
+/** Items that a preview shows in addition to those that wait. */
+export const previewedItemsParam = p.array(previewedItem, invoiceLinesMax);
+
+/** The items of the parameter, which are not stored. */
+export function previewedItemsFrom(
+  { store }: Call,
+  items: ReturnType<typeof previewedItemsParam>,
+  { customer, currency: code }: { readonly customer: string; readonly currency: string },
+): InvoiceItem[] {
+  return items.map((item, index) => {
+    const path = `invoice_items[${index}]`;
+    if (item.currency !== code)
+      throw badParam(
+        `The invoice item must be in ${code}, the currency of the invoice.`,
+        `${path}[currency]`,
+      );
+    return invoiceItemObject(store, {
+      customer,
+      ...inTotal(item.amount, 1, code),
+      ...p.present({ description: item.description, period: item.period }),
+      discountable: item.discountable ?? item.amount >= 0,
+      metadata: p.applyMetadata({}, item.metadata),
+      tax_rates: taxRatesFrom(store, item.tax_rates, `${path}[tax_rates]`),
+    });
   });
 }
 

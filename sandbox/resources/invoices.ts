@@ -20,6 +20,7 @@ import type { Invoice, Subscription } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { missing, missingParam, WireError, wrongState } from '../wire/wire-error.ts';
+import { previewedItemsFrom, previewedItemsParam } from './invoice-items.ts';
 import { detailsFrom, invoiceParams } from './invoice-params.ts';
 import { pageOf, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
@@ -46,6 +47,7 @@ type Details = Partial<p.Parsed<typeof detailsParams>>;
 
 const previewParams = {
   customer: p.text(),
+  invoice_items: previewedItemsParam,
   subscription: p.text(),
   subscription_details: p.object(detailsParams),
 };
@@ -233,7 +235,7 @@ function pay({ store }: Call, given: Invoice, params: p.Parsed<typeof payParams>
 /** Shows the next invoice, with the change in the parameters. Stores nothing. */
 function preview(
   call: Call,
-  params: Pick<p.Parsed<typeof previewParams>, 'customer' | 'subscription'> & {
+  params: Omit<p.Parsed<typeof previewParams>, 'subscription_details'> & {
     readonly subscription_details: Details | undefined;
   },
 ): Invoice {
@@ -241,7 +243,7 @@ function preview(
   const { subscription_details: details } = params;
   checkAnchor(call, details?.billing_cycle_anchor, 'subscription_details[billing_cycle_anchor]');
   const customer = params.customer === undefined ? null : existingCustomer(store, params.customer).id;
-  if (params.subscription === undefined) return nextOf(call, customer, details);
+  if (params.subscription === undefined) return nextOf(call, customer, params);
   const found = store.subscriptions.existing(params.subscription, 'subscription');
   if (customer !== null && found.customer !== customer)
     throw missing('subscription', found.id, 'subscription');
@@ -249,8 +251,9 @@ function preview(
   if (details?.resume_at !== undefined) return previewResumption(store, found);
   const before = details === undefined ? found : withCancellation(found, details.cancel_at_period_end);
   const plan = details === undefined ? null : planFrom(call, before, details, 'subscription_details[items]');
-  if (plan === null) return upcomingInvoice(store, asOfNextPeriod(store, before));
-  const invoice = previewChange(store, before, plan);
+  const added = previewedItemsFrom(call, params.invoice_items ?? [], found);
+  if (plan === null) return upcomingInvoice(store, asOfNextPeriod(store, before), added);
+  const invoice = previewChange(store, before, plan, added);
   return plan.prorations.length === 0
     ? invoice
     : withProrationDate(invoice, details?.proration_date ?? store.now());
@@ -278,7 +281,12 @@ function withCancellation(before: Subscription, cancels: boolean | undefined): S
 }
 
 /** The customer's next renewal. */
-function nextOf({ store }: Call, customer: string | null, details: Details | undefined): Invoice {
+function nextOf(
+  call: Call,
+  customer: string | null,
+  { subscription_details: details, invoice_items: items = [] }: Parameters<typeof preview>[1],
+): Invoice {
+  const { store } = call;
   if (customer === null) throw missingParam('customer', 'You must give a customer or a subscription.');
   if (details !== undefined)
     throw missingParam(
@@ -290,7 +298,7 @@ function nextOf({ store }: Call, customer: string | null, details: Details | und
     .filter(({ ended_at }) => ended_at === null)
     .sort((a, b) => periodOf(a).end - periodOf(b).end);
   if (next === undefined) throw noUpcoming(customer);
-  return upcomingInvoice(store, asOfNextPeriod(store, next));
+  return upcomingInvoice(store, asOfNextPeriod(store, next), previewedItemsFrom(call, items, next));
 }
 
 function withProrationDate(invoice: Invoice, date: number): Invoice {

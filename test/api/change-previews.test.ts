@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, beforeEach, test } from 'node:test';
 import fc from 'fast-check';
-import { newestInvoice, type PreviewBody, subscribed } from '../support/changes.ts';
+import { newestInvoice, type PreviewBody, subscribed, useCard } from '../support/changes.ts';
 import { readJson } from '../support/client.ts';
 import { assertMistake } from '../support/invalid.ts';
 import { createMeteredPrice, createPlan, createSubscription, type PlanBody } from '../support/objects.ts';
@@ -86,6 +86,50 @@ test('200: a change at the end of the period costs what the renewal will cost', 
   }
 });
 
+test('200: a preview includes what the invoice of a change that waits has taken, because the change drops it', async () => {
+  const dearer = await createPlan(till, { name: 'Platinum', amount: 5_000 });
+  for (const [balance, body] of [
+    [-1_000, { quantity: 6, proration: 'invoice' }],
+    [700, { quantity: 6, proration: 'invoice' }],
+    [0, { planId: dearer.id, quantity: 1, proration: 'invoice' }],
+    [-100_000, { quantity: 6, proration: 'nextInvoice' }],
+    [-1_000, { quantity: 6, proration: 'none' }],
+    [700, { quantity: 6, when: 'periodEnd' }],
+    [-1_000, { quantity: 4 }],
+  ] as const) {
+    const { subscription, previewed, changed, read } = await subscribed(till);
+    const { customer: id } = await stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
+    const customer = String(id);
+    await moveClock(5 * daySeconds);
+    await changed({ quantity: 4 });
+    await stripe.invoiceItems.create({ customer, amount: 450, currency: 'eur', description: 'Setup fee' });
+    await stripe.customers.update(customer, { balance });
+    await moveClock(60);
+    await useCard(till, subscription, 'pm_card_authenticationRequired');
+    const { subscription: waiting } = await changed({
+      planId: dearer.id,
+      quantity: 40,
+      proration: 'invoice',
+    });
+    assert.equal(waiting.pendingChange?.at, null);
+    await useCard(till, subscription, 'pm_card_visa');
+    const before = [await read(), await newestInvoice(till, subscription)];
+    const { prorationDate, ...preview } = await previewed(body);
+    assert.deepEqual([await read(), await newestInvoice(till, subscription)], before);
+    await changed(prorationDate === null ? body : { ...body, prorationDate });
+    if (!preview.billedNow) {
+      const now = await moveClock(0);
+      await moveClock(secondsUntil((await read()).currentPeriodEnd, now) + afterRenewalSeconds);
+    }
+    const invoice = await newestInvoice(till, subscription);
+    assert.deepEqual([invoice.status, invoice.amount_due], ['paid', preview.amountDue], JSON.stringify(body));
+    const amounts = (lines: readonly { readonly amount: number }[]) =>
+      lines.map(({ amount }) => amount).toSorted((a, b) => a - b);
+    assert.deepEqual(amounts(invoice.lines.data), amounts(preview.lines));
+    assert.ok(preview.lines.some(({ description }) => description === 'Setup fee'));
+  }
+});
+
 test('409: a change at the end of the period that also ends the subscription has no preview', async () => {
   const { path, changed } = await subscribed(till);
   await changed({ cancelAtPeriodEnd: true });
@@ -154,6 +198,13 @@ const caseArbitrary = fc.record({
   proration: fc.constantFrom('nextInvoice', 'invoice', 'none'),
   /** How far into the period the preview is, and how long the change follows after it. */
   elapsed: fc.double({ min: 0, max: 0.9, noNaN: true }),
+  /** A fee or a credit, and a balance of the customer, which the invoice of a change that waits takes. */
+  taken: fc.option(
+    fc.record({
+      amount: fc.integer({ min: -3_000, max: 3_000 }),
+      balance: fc.integer({ min: -3_000, max: 3_000 }),
+    }),
+  ),
   hesitation: fc.integer({ min: 0, max: 7_200 }),
   discount: fc.option(
     fc.oneof(
@@ -201,6 +252,23 @@ async function discounted(
   await stripe.subscriptions.update(processorSubscriptionId, { discounts: [{ coupon: coupon.id }] });
 }
 
+/** Lets another change wait for authentication, after its invoice has taken an item and the balance of the customer. */
+async function letOtherWait(
+  subscription: { readonly id: string; readonly processorSubscriptionId: string },
+  quantity: number,
+  { taken, currency }: Case,
+): Promise<void> {
+  if (taken === null) return;
+  const [amount, balance] = [taken.amount * unitOf(currency), taken.balance * unitOf(currency)];
+  const { customer } = await stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
+  await stripe.invoiceItems.create({ customer: String(customer), amount, currency });
+  await stripe.customers.update(String(customer), { balance });
+  await useCard(till, subscription, 'pm_card_authenticationRequired');
+  const change = { quantity: quantity + 20, proration: 'invoice' };
+  await readJson(await call('PATCH', `/subscriptions/${subscription.id}`, change), 200);
+  await useCard(till, subscription, 'pm_card_visa');
+}
+
 test('a change of up to five plans with the date of its preview bills the previewed amount, to the cent', async () => {
   await assertProperty(
     fc.asyncProperty(caseArbitrary, async (given) => {
@@ -224,6 +292,7 @@ test('a change of up to five plans with the date of its preview bills the previe
       const { subscription: started } = await changed({ quantity, proration: 'none' });
       const period = secondsUntil(started.currentPeriodEnd, 0) - secondsUntil(started.currentPeriodStart, 0);
       await moveClock(Math.floor(period * elapsed));
+      await letOtherWait(subscription, quantity, given);
       const body = {
         proration,
         quantity: quantityAfter ?? quantity,
@@ -232,6 +301,7 @@ test('a change of up to five plans with the date of its preview bills the previe
       };
       const preview = await previewed(body);
       const { prorationDate } = preview;
+      const { id: lastInvoiceId } = await newestInvoice(till, subscription);
       assert.equal(prorationDate === null, proration === 'none');
       await moveClock(hesitation);
       const { subscription: after } = await changed({ ...body, prorationDate });
@@ -241,7 +311,7 @@ test('a change of up to five plans with the date of its preview bills the previe
         addOns.after.toSorted((a, b) => (a.planId < b.planId ? -1 : 1)),
       );
       const billed = await newestInvoice(till, subscription);
-      assert.equal(preview.billedNow, billed.billing_reason === 'subscription_update');
+      assert.equal(preview.billedNow, billed.id !== lastInvoiceId);
       if (!preview.billedNow) {
         const now = await moveClock(0);
         await moveClock(secondsUntil(after.currentPeriodEnd, now) + afterRenewalSeconds);

@@ -324,6 +324,30 @@ test('prorations that wait are billed when the subscription ends with its period
   assert.deepEqual([last?.total, last?.status], [preview.total, 'paid']);
 });
 
+test('a preview shows the items in its parameters, beside those that wait', async (t) => {
+  const { stripe } = await useSandbox(t);
+  const { customer, subscription, item } = await subscribed(stripe);
+  await stripe.invoiceItems.create({ customer: customer.id, amount: 300, currency: 'usd' });
+  const credit = { amount: -120, currency: 'usd', description: 'Credit', period: { start: 100, end: 200 } };
+  const change = { items: [{ id: item, quantity: 2 }], proration_behavior: 'always_invoice' as const };
+  for (const details of [undefined, change]) {
+    const given = { subscription: subscription.id, ...(details && { subscription_details: details }) };
+    const without = await stripe.invoices.createPreview(given);
+    const preview = await stripe.invoices.createPreview({ ...given, invoice_items: [credit] });
+    assert.equal(preview.total, without.total - 120);
+    const shown = preview.lines.data.find(({ description }) => description === 'Credit');
+    assert.deepEqual([shown?.amount, shown?.period, shown?.discountable], [-120, credit.period, false]);
+  }
+  assert.equal((await stripe.invoiceItems.list({ customer: customer.id, pending: true })).data.length, 1);
+  await assert.rejects(
+    stripe.invoices.createPreview({
+      subscription: subscription.id,
+      invoice_items: [{ ...credit, currency: 'eur' }],
+    }),
+    { param: 'invoice_items[0][currency]' },
+  );
+});
+
 test('a change in a trial costs nothing, and the trial ends with the new price', async (t) => {
   const { stripe, advance } = await useSandbox(t);
   const { customer, method, price } = await subscribed(stripe);

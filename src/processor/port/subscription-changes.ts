@@ -49,7 +49,7 @@ export interface SubscriptionChangeCalls {
    */
   restoreUnbilled(subscription: Pick<SubscriptionFacts, 'processorSubscriptionId' | 'status'>): Promise<void>;
   /** Null if no invoice will follow, because the subscription ends first. */
-  preview(change: ItemsChange | Resumption): Promise<Attempt<ChangePreview | null>>;
+  preview(change: PreviewedItemsChange | Resumption): Promise<Attempt<ChangePreview | null>>;
 }
 
 /** A subscription with the processor's ids of its parts, which a change needs. */
@@ -103,6 +103,9 @@ export interface ItemsChange {
   /** A new period starts now, and is billed at once. */
   readonly startsPeriod: boolean;
 }
+
+/** The change would first drop the one that waits for its payment, if there is one. */
+export type PreviewedItemsChange = ItemsChange & Pick<ChangeableSubscription, 'changeInvoiceId'>;
 
 export interface PlannedChange {
   readonly items: readonly ItemChange[];

@@ -25,6 +25,7 @@ export async function changes(stripe: Stripe): Promise<void> {
   await stripe.invoices.createPreview({
     subscription: subscription.id,
     subscription_details: { ...up, proration_behavior: 'always_invoice' },
+    invoice_items: [{ amount: -50, currency: 'usd', description: 'Credit', period: { start: 1, end: 2 } }],
   });
   await stripe.subscriptions.update(subscription.id, up);
   await stripe.invoiceItems.list({ customer: customer.id, pending: true });

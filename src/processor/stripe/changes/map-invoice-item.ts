@@ -52,12 +52,19 @@ export function restoredItemParams(item: InvoiceItem): Stripe.InvoiceItemCreateP
   return {
     customer: item.processorCustomerId,
     ...(item.processorSubscriptionId === null ? {} : { subscription: item.processorSubscriptionId }),
+    ...billedParams(item),
+    metadata: { ...item.metadata, [restoresKey]: item.processorInvoiceItemId },
+  };
+}
+
+/** The parameters of an item of a preview that bills the same. */
+export function billedParams(item: InvoiceItem) {
+  return {
     amount: item.amount,
     currency: item.currency,
     ...(item.description === null ? {} : { description: item.description }),
     discountable: item.discountable,
     period: { start: item.periodStart.getTime() / 1_000, end: item.periodEnd.getTime() / 1_000 },
     ...(item.taxRateIds.length === 0 ? {} : { tax_rates: [...item.taxRateIds] }),
-    metadata: { ...item.metadata, [restoresKey]: item.processorInvoiceItemId },
-  };
+  } satisfies Stripe.InvoiceItemCreateParams | Stripe.InvoiceCreatePreviewParams.InvoiceItem;
 }

@@ -2,9 +2,11 @@ import type { AsOf } from '../../../model/facts.ts';
 import type { ChangePreview, PreviewLine, SubscriptionChangeCalls } from '../../port/subscription-changes.ts';
 import { hasMoreLines, mapLine, readLines } from '../objects/invoice-lines.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing } from '../wire/attempt.ts';
+import { done, missing, nullIfMissing } from '../wire/attempt.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { changeParams } from './change-now.ts';
+import { billedParams, type InvoiceItem } from './map-invoice-item.ts';
+import { listWaited } from './waiting-items.ts';
 
 type Preview = SubscriptionChangeCalls['preview'];
 
@@ -19,16 +21,19 @@ export async function previewChange(
   change: Parameters<Preview>[0],
 ): ReturnType<Preview> {
   const { stripe, call } = context;
+  const invoiceId = 'resumes' in change ? null : change.changeInvoiceId;
+  const dropped = invoiceId === null ? nothing : await readDropped(context, invoiceId);
   const attempt = await call.read('invoices.preview', {
     send: (options) =>
       stripe.invoices.createPreview(
         {
           subscription: change.processorSubscriptionId,
           subscription_details: 'resumes' in change ? { resume_at: 'now' } : changeParams(change),
+          ...(dropped.items.length === 0 ? {} : { invoice_items: dropped.items.map(billedParams) }),
         },
         options,
       ),
-    take: (response, asOf) => done<Previewed | null>(mapPreview(response, asOf)),
+    take: (response, asOf) => done<Previewed | null>(mapPreview(response, asOf, dropped.returnedBalance)),
     refused: (refusal) => (refusal.code === 'invoice_upcoming_none' ? done(null) : missing(refusal)),
   });
   if (attempt.outcome !== 'done') return attempt;
@@ -38,14 +43,50 @@ export async function previewChange(
   return done({ ...preview, lines });
 }
 
-function mapPreview(value: unknown, asOf: AsOf): Previewed {
+/** What the void invoice of a dropped change returns to the customer. */
+interface Dropped {
+  /** The items that wait again, the oldest first. */
+  readonly items: readonly InvoiceItem[];
+  /** What the customer's balance gains. A credit is negative. */
+  readonly returnedBalance: number;
+}
+
+const nothing: Dropped = { items: [], returnedBalance: 0 };
+
+/** The change drops the one that waits, so its invoice also bills what that one has taken. */
+async function readDropped(context: AdapterContext, invoiceId: string): Promise<Dropped> {
+  const { stripe, call } = context;
+  const returnedBalance = await call.read('invoices.read', {
+    send: (options) => stripe.invoices.retrieve(invoiceId, {}, options),
+    take: (response) => {
+      const invoice = WireObject.parse(response, 'invoice').expectKind('invoice');
+      const status = invoice.optionalText('status');
+      const ending = invoice.optional('wholeNumber', 'ending_balance');
+      if (status !== 'open' && status !== 'uncollectible') return null;
+      return ending === null ? 0 : invoice.wholeNumber('starting_balance') - ending;
+    },
+    refused: nullIfMissing,
+  });
+  // It was paid or dropped meanwhile.
+  if (returnedBalance === null) return nothing;
+  return { items: (await listWaited(context, invoiceId)).toReversed(), returnedBalance };
+}
+
+function mapPreview(value: unknown, asOf: AsOf, returnedBalance: number): Previewed {
   const invoice = WireObject.parse(value, 'invoice').expectKind('invoice');
   const details = invoice.optional('object', 'parent')?.optional('object', 'subscription_details');
   return {
     id: invoice.id(),
-    amountDue: invoice.wholeNumber('amount_due'),
+    amountDue: amountDueOf(invoice, returnedBalance),
     prorationDate: details?.optional('moment', 'subscription_proration_date') ?? null,
     now: invoice.createdAt(asOf.latest),
     shown: hasMoreLines(invoice) ? null : invoice.list('lines').map(mapLine),
   };
+}
+
+/** The processor can preview an invoice with other items, but not with another balance of the customer. */
+function amountDueOf(invoice: WireObject, returnedBalance: number): number {
+  if (returnedBalance === 0) return invoice.wholeNumber('amount_due');
+  const balance = invoice.wholeNumber('starting_balance') + returnedBalance;
+  return Math.max(0, invoice.wholeNumber('total') + balance);
 }

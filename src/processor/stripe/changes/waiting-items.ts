@@ -52,9 +52,7 @@ export async function restoreWaitingItems(
   invoiceId: string,
   which: (item: InvoiceItem) => boolean = hasWaited,
 ): Promise<void> {
-  const lost = (await listItems(context, { invoice: invoiceId })).filter(
-    (item) => which(item) && item.amount !== 0,
-  );
+  const lost = (await listWaited(context, invoiceId)).filter(which);
   const [first] = lost;
   if (first === undefined) return;
   const invoice = await readCharge(context, invoiceId);
@@ -68,6 +66,15 @@ export async function restoreWaitingItems(
   // The oldest first, so that the next invoice shows them in their order.
   for (const item of lost.toReversed())
     if (!restored.has(item.processorInvoiceItemId)) await restore(context, item);
+}
+
+/** The items that had waited for this invoice, the newest first. */
+export async function listWaited(
+  context: AdapterContext,
+  invoiceId: string,
+): Promise<readonly InvoiceItem[]> {
+  const items = await listItems(context, { invoice: invoiceId });
+  return items.filter((item) => hasWaited(item) && item.amount !== 0);
 }
 
 /** The invoices that end a subscription, or one of its changes, if they are voided. */
