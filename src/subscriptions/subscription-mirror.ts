@@ -23,9 +23,11 @@ import type { Plan } from '../model/plan.ts';
 import {
   type ChangedSubscriptionFacts,
   type DetachedMethodFacts,
+  hasEnded,
   noReason,
   type Subscription,
   type SubscriptionFacts,
+  type SubscriptionStatus,
   takeReason,
   takeSubscriptionFacts,
   valuesOfSubscription,
@@ -49,7 +51,9 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   readonly resource = 'subscription';
   /** For events that say that a subscription changed, but do not contain it. */
   readonly changed: Mirror<ChangedSubscriptionFacts>;
-  /** For events about a voided invoice of a subscription, such as that of a change that was not paid in time. */
+  /** For events about a change whose invoice the processor has voided, because it was not paid in time. */
+  readonly ofExpiredChanges: Mirror<ChangedSubscriptionFacts>;
+  /** For events about a voided invoice of a subscription, which may have ended with it. */
   readonly ofVoidedInvoices: Mirror<ChangedSubscriptionFacts>;
   /** For events about payment methods that can no longer be used. The key is the key of the customer. */
   readonly ofDetachedMethods: Mirror<DetachedMethodFacts>;
@@ -63,7 +67,8 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
       apply: (tx, facts) => this.#toRefresh(tx, facts.map(this.keyOf)),
       refresh: (key) => this.refresh(key),
     };
-    this.ofVoidedInvoices = { ...this.changed, refresh: (key) => this.#restoreAndRefresh(key) };
+    this.ofExpiredChanges = { ...this.changed, refresh: (key) => this.#restoreAndRefresh(key) };
+    this.ofVoidedInvoices = { ...this.changed, refresh: (key) => this.#restoreAndRefresh(key, hasEnded) };
     this.ofDetachedMethods = {
       resource: 'subscription',
       keyOf: ({ processorCustomerId }) => processorCustomerId,
@@ -188,10 +193,14 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   }
 
   /** The amounts that waited for the voided invoice must not be lost with it. See decision 0026. */
-  async #restoreAndRefresh(key: string): Promise<Applied> {
+  async #restoreAndRefresh(
+    key: string,
+    restores: (status: SubscriptionStatus) => boolean = () => true,
+  ): Promise<Applied> {
     const applied = await this.refresh(key);
     const [row] = await this.#parts.store.findByKeys(this.#parts.database, [key]);
-    if (row !== undefined) await this.#parts.processor.subscriptionChanges.restoreUnbilled(row);
+    if (row !== undefined && restores(row.status))
+      await this.#parts.processor.subscriptionChanges.restoreUnbilled(row);
     return applied;
   }
 

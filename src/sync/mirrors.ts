@@ -40,6 +40,7 @@ export function mirrorsBySubject(mirrors: Mirrors): MirrorsBySubject {
     refundedPayment: mirrors.refunds.ofPayments,
     subscription: mirrors.subscriptions,
     changedSubscription: mirrors.subscriptions.changed,
+    expiredChange: mirrors.subscriptions.ofExpiredChanges,
     voidedInvoice: mirrors.subscriptions.ofVoidedInvoices,
     detachedMethod: mirrors.subscriptions.ofDetachedMethods,
     invoice: mirrors.invoices,

@@ -26,6 +26,7 @@ export interface SubjectFacts {
   readonly refundedPayment: RefundedPaymentFacts;
   readonly subscription: SubscriptionFacts;
   readonly changedSubscription: ChangedSubscriptionFacts;
+  readonly expiredChange: ChangedSubscriptionFacts;
   readonly voidedInvoice: ChangedSubscriptionFacts;
   readonly detachedMethod: DetachedMethodFacts;
   readonly invoice: InvoiceFacts;

@@ -44,8 +44,8 @@ export interface SubscriptionChangeCalls {
   ): Promise<ChangeableSubscription>;
   /**
    * Makes sure that the next invoice bills the unbilled amounts of earlier changes, even if a dropped change would have
-   * billed them. If the subscription has ended, even before its first payment, that is the next invoice of the customer, which bills the amounts that
-   * belong to no subscription.
+   * billed them. If the subscription has ended, even before its first payment, that is the next invoice of the customer,
+   * which bills the amounts that belong to no subscription.
    */
   restoreUnbilled(subscription: Pick<SubscriptionFacts, 'processorSubscriptionId' | 'status'>): Promise<void>;
   /** Null if no invoice will follow, because the subscription ends first. */

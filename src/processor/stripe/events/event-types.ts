@@ -37,7 +37,7 @@ const readInvoice: EventReader = (object, asOf) => ({
   subject: 'invoice',
   facts: [mapInvoice(object, asOf)],
 });
-/** The items that waited for the invoice must wait for another one. */
+/** If the subscription has ended, the customer's items must wait for another invoice. */
 const readVoidedInvoice: EventReader = (object, asOf) => {
   const facts = mapInvoice(object, asOf);
   return { subject: 'invoice', facts: [mayBillItems(object) ? { ...facts, mayLoseItems: true } : facts] };
@@ -60,10 +60,10 @@ const readSubscription: EventReader = (object, asOf, isErased) => {
 
 const readCheckout: EventReader = (object) => ({ subject: 'checkout', facts: [mapCheckoutNotice(object)] });
 
-/** The processor has voided the invoice of a change that was not paid in time. An event about the subscription itself comes with it. */
+/** The processor has voided the invoice of a change. An event about the subscription itself comes with it. */
 const readExpiredChange: EventReader = (object) => {
   const processorSubscriptionId = WireObject.parse(object, 'subscription').expectKind('subscription').id();
-  return { subject: 'voidedInvoice', facts: [{ processorSubscriptionId }] };
+  return { subject: 'expiredChange', facts: [{ processorSubscriptionId }] };
 };
 
 /** The schedule or the discount of a subscription. A released schedule names its subscription in another field. */

@@ -466,7 +466,7 @@ describe('subscription events', () => {
       type: 'customer.subscription.pending_update_expired',
     });
     assert.deepEqual(readEvent(expiry), {
-      subject: 'voidedInvoice',
+      subject: 'expiredChange',
       facts: [{ processorSubscriptionId: expired.data.object.id }],
     });
     const detached = {
