@@ -10,6 +10,7 @@ import { isGrouped } from '../model/plan.ts';
 import { hasEnded, type Subscription, type SubscriptionFacts } from '../model/subscription.ts';
 import { inLanes } from '../platform/lanes.ts';
 import { PacedCalls } from '../platform/paced-calls.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached } from '../processor/port/attempt.ts';
 import type { SubscriptionToPay } from '../processor/port/invoice-payment.ts';
@@ -44,7 +45,7 @@ import {
 /** Concurrent reads of a customer's subscriptions: enough to finish in seconds, few enough to leave room for requests. */
 const concurrentReadsMax = 5;
 
-interface SubscriptionServiceParts extends SubscriptionParts, PayParts {
+interface SubscriptionServiceParts extends SubscriptionParts, PayParts, Pick<PlatformParts, 'logger'> {
   readonly idempotency: IdempotencyService;
 }
 
@@ -158,7 +159,7 @@ export class SubscriptionService {
   }
 
   async #cancel(id: string, reason: string | undefined): Promise<Subscription> {
-    const { database, mirror, processor } = this.#parts;
+    const { database, logger, mirror, processor } = this.#parts;
     const subscription = await this.read(id);
     const { processorSubscriptionId, pendingChange, status } = subscription;
     const attempt = await processor.subscriptions.cancel(processorSubscriptionId, reason);
@@ -167,10 +168,12 @@ export class SubscriptionService {
     else await correct(mirror, processorSubscriptionId);
     const corrected = await this.read(id);
     if (!hasEnded(corrected.status)) throw notReached(attempt, 'subscription', corrected.status);
-    // The processor has voided the first invoice, or that of a change, which waited for its payment. If the process dies
-    // before it has restored the customer's items, the event about that invoice restores them.
+    // The processor has voided the first invoice, or that of a change, which waited for its payment. If restoring the
+    // customer's items fails, the event about that invoice restores them.
     if (status === 'incomplete' || pendingChange?.at === null)
-      await processor.subscriptionChanges.restoreUnbilled(corrected);
+      await processor.subscriptionChanges.restoreUnbilled(corrected).catch((error: unknown) => {
+        logger.warn({ err: error, subscriptionId: id }, 'items of a canceled subscription not restored yet');
+      });
     return corrected;
   }
 
