@@ -69,6 +69,11 @@ export function mayBeInProgress(error: unknown): boolean {
   );
 }
 
+/** The processor has stored another response under this processor key, and repeats it for a day. */
+export function isKeyUsedUp(error: unknown): boolean {
+  return error instanceof Failure && error.extras.replayed === true;
+}
+
 /** Failures that say nothing about the requested object: the next object would fail too. */
 const outages: readonly FailureCode[] = [
   'processor_unavailable',

@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { Failure, isKeyUsedUp } from '../errors.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { type Claim, processorKey, processorKeyLifeMs } from './claim.ts';
 import { isKeyReused, keepsClaim, keyInFlight } from './claim-failures.ts';
@@ -49,7 +49,7 @@ export class ProcessorStep {
           return await this.#call(claimed, prepared, taken.claim, taken.isResumed && suffixes === 1);
       } catch (error) {
         if (isFailure(error)) failures += 1;
-        if (!isUsedUp(error) || suffixes >= suffixesMax || failures > failuresMax) throw error;
+        if (!isKeyUsedUp(error) || suffixes >= suffixesMax || failures > failuresMax) throw error;
       }
       const found = await this.find(claimed.operation, taken.claim);
       if (found !== null) {
@@ -81,7 +81,7 @@ export class ProcessorStep {
       return effect;
     } catch (error) {
       // A refusal of these values says nothing about the call of another request with other values.
-      const keeps = isOther || !(error instanceof Failure) || isUsedUp(error) || keepsClaim(error, hasKey);
+      const keeps = isOther || !(error instanceof Failure) || isKeyUsedUp(error) || keepsClaim(error, hasKey);
       if (!keeps) await this.release(operation, claim);
       throw error;
     }
@@ -110,11 +110,6 @@ export class ProcessorStep {
       if (await claims.remove(tx, claim)) await operation.release?.(tx, claim);
     });
   }
-}
-
-/** The processor has another response stored under this processor key, and repeats it for a day. */
-function isUsedUp(error: unknown): boolean {
-  return error instanceof Failure && error.extras.replayed === true;
 }
 
 function isFailure(error: unknown): boolean {

@@ -1,5 +1,9 @@
+import { isKeyUsedUp } from '../errors.ts';
 import { shareConcurrent } from '../platform/share-concurrent.ts';
 import type { PortalCalls } from '../processor/port/portal-calls.ts';
+
+/** How many processor keys may repeat a failure. Each failure of the processor uses up one, for a day. */
+const usedUpMax = 10;
 
 /** The id of the portal configuration that Till creates once for each account. */
 export class TillPortalConfiguration {
@@ -22,14 +26,19 @@ export class TillPortalConfiguration {
 
   /**
    * Processes that find none at the same time create it under the same processor key, and so create one. A deactivated
-   * one is replaced under another processor key, because the processor repeats its response for a day.
+   * one is replaced under another processor key, because the processor repeats its response for a day. The same holds
+   * after a failure that it repeats.
    */
-  async #look(): Promise<string> {
+  async #look(usedUp = 0): Promise<string> {
     const own = await this.#calls.listConfigurations();
     const found = own.find(({ isActive }) => isActive);
-    const { processorConfigurationId } =
-      found ??
-      (await this.#calls.createConfiguration({ idempotencyKey: `till-portal-configuration-${own.length}` }));
-    return processorConfigurationId;
+    if (found !== undefined) return found.processorConfigurationId;
+    const idempotencyKey = `till-portal-configuration-${own.length + usedUp}`;
+    try {
+      return (await this.#calls.createConfiguration({ idempotencyKey })).processorConfigurationId;
+    } catch (error) {
+      if (!isKeyUsedUp(error) || usedUp >= usedUpMax) throw error;
+      return this.#look(usedUp + 1);
+    }
   }
 }

@@ -207,6 +207,15 @@ describe('POST /customers/{id}/portal-sessions', () => {
     );
   });
 
+  test("Till's own configuration: a failure that the processor repeats does not stop the next request", async (t) => {
+    const till = await startTill({ in: 'process', for: t });
+    const customer = await createCustomer(till);
+    // Each processor key gets one failure, and repeats it.
+    await till.setFault({ operation: 'portal_configurations.create', kind: 'error', status: 500, times: 2 });
+    await urlOf(await open(customer, {}, till));
+    assert.equal((await till.stripe.billingPortal.configurations.list()).data.length, 1);
+  });
+
   test('the URL is in no log and in no table', async () => {
     const url = await urlOf(await open(await createCustomer(till)));
     // The sandbox's id of a session is the end of its URL, and the inbox keeps ids.
