@@ -9,9 +9,10 @@ import type { CrashPoint } from '../../src/idempotency/crash-points.ts';
 import { startBackend } from '../support/backend.ts';
 import { createClient } from '../support/client.ts';
 import { appendEvents, newEvent } from '../support/event-feed.ts';
-import { createCustomer } from '../support/objects.ts';
+import { confirmSecret, createCustomer, createSubscription } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
+import { until } from '../support/until.ts';
 
 interface KeyBody {
   readonly id: string;
@@ -111,6 +112,33 @@ test('401: a request that waits for an idempotency key starts nothing once its A
   assert.deepEqual((await till.get<{ data: object[] }>(`/payments?customerId=${customerId}`)).data, []);
   const third = await createKey(['write'], 'twins');
   assert.equal((await pay(third)).status, 201);
+});
+
+test('401: a cancellation that waits for its turn cancels nothing once its API key is revoked', async () => {
+  const { subscription, clientSecret } = await createSubscription(till);
+  await confirmSecret(till, clientSecret);
+  const shop = await createKey(['write']);
+  const client = createClient(till, shop.key);
+  await client.get('/api-keys/current');
+  const reached = Promise.withResolvers<void>();
+  const goesOn = Promise.withResolvers<void>();
+  atStep = (step) => {
+    if (step !== 'call.before') return undefined;
+    reached.resolve();
+    return goesOn.promise;
+  };
+  const path = `/subscriptions/${subscription.id}`;
+  const changing = till.call('PATCH', path, { metadata: { seat: '7' } });
+  await reached.promise;
+  atStep = () => undefined;
+  const canceling = client.call('DELETE', path);
+  await until(async () => (await till.sql('select from till.subscription_queue')).length === 1);
+  await endings['revoked']?.(shop);
+  goesOn.resolve();
+  assert.equal((await changing).status, 200);
+  await readProblem(await canceling, 401, 'unauthorized');
+  const there = await till.stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
+  assert.notEqual(there.status, 'canceled');
 });
 
 test('401: a response that is ready after its API key was revoked is not shown', async () => {

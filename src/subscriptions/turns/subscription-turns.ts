@@ -1,5 +1,6 @@
 import { Failure, isOutageOfAll, mayBeInProgress } from '../../errors.ts';
 import { type FoundClaim, parentOf, type WriteTurn } from '../../idempotency/operation.ts';
+import { confirmCaller } from '../../platform/cause.ts';
 import { newId } from '../../platform/id.ts';
 import { isGone } from '../../platform/owner-lock.ts';
 import type { PlatformParts } from '../../platform/parts.ts';
@@ -59,6 +60,7 @@ export class SubscriptionTurns {
     const turn = await this.#take(writer);
     this.#working.add(writer.writerId);
     try {
+      if (turn.hasWaited) await confirmCaller();
       return await runInTurn(turn, async () => {
         if (!turn.isSettled) turn.isSettled = await this.#settle(writer);
         return work(turn);
