@@ -8,7 +8,7 @@ import type { Refund, RefundFacts, RefundReason } from '../model/refund.ts';
 import { refuseIfNotRound } from '../model/round-amount.ts';
 import { idTime } from '../platform/id.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { notRefunded } from '../processor/port/attempt.ts';
+import { notRefunded, objectMissing } from '../processor/port/attempt.ts';
 import type { PaymentService } from './payment-service.ts';
 import type { PaymentStore } from './payment-store.ts';
 import type { RefundMirror } from './refund-mirror.ts';
@@ -58,7 +58,13 @@ export function refundCreation(parts: RefundParts): RefundCreation {
     call: async ({ reason }, { payment, amount }, write) => {
       const { processorPaymentIntentId } = payment;
       const attempt = await processor.refunds.create({ ...write, processorPaymentIntentId, amount, reason });
-      if (attempt.outcome === 'done') return attempt.value;
+      if (attempt.outcome === 'done') {
+        if (!write.isRepeated && !attempt.isReplayed) return attempt.value;
+        // The refund may have failed since.
+        const current = await processor.refunds.read(attempt.value.processorRefundId);
+        if (current === null) throw objectMissing('refund');
+        return current;
+      }
       // First, because this fails if the processor does not know the payment. In that case a missing refund would prove
       // nothing.
       const corrected = await payments.correct(payment);

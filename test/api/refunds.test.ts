@@ -142,6 +142,24 @@ test('200: a refund that fails later changes the payment to succeeded again, and
   assert.equal((await refund(payment, { amount: 500 })).refund.amount, 500);
 });
 
+test('200: a repeated request shows a refund that has failed since its response was lost', async (t) => {
+  const hasty = await startTill({ in: 'process', on: till, for: t, limits: { retriesMax: 0 } });
+  const payment = await createPaidPayment(till, { card: 'pm_card_refundFail' });
+  const body = { idempotencyKey: 'refund-that-fails' };
+  await till.setFault({ operation: 'refunds.create', kind: 'reset_after' });
+  const lost = await hasty.call('POST', `/payments/${payment.id}/refund`, body);
+  await readProblem(lost, 503, 'processor_unavailable');
+  await control('clock', { advanceSeconds: 61 });
+  const after = await refund(payment, body);
+  assert.deepEqual([after.status, after.refund.status], ['succeeded', 'failed']);
+  await till.settle();
+  const { data } = await till.get<{ data: { type: string }[] }>(`/events?objectId=${payment.id}`);
+  assert.equal(
+    data.some(({ type }) => type === 'payment.refunded'),
+    false,
+  );
+});
+
 test('200: all that is left is what the processor says is left, if part was refunded on its dashboard', async () => {
   const payment = await createPaidPayment(till);
   await stripe.refunds.create({ payment_intent: payment.processorPaymentIntentId, amount: 600 });

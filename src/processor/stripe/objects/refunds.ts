@@ -34,7 +34,8 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
           ),
         take: (response, asOf) => {
           const known = { localId: id, payment_intent: processorPaymentIntentId };
-          return done(map('refunds.create', withKnownLinks(response, known), sinceCreation(response, asOf)));
+          const facts = map('refunds.create', withKnownLinks(response, known), sinceCreation(response, asOf));
+          return done(facts, response);
         },
         refused: (refusal) => {
           if (refusal.code === 'resource_missing') return refused('missing', refusal);
