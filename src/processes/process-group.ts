@@ -35,6 +35,8 @@ interface Place<Facts> {
   next: Member<Facts> | undefined;
   endsInARow: number;
   restartTimer: NodeJS.Timeout | undefined;
+  /** The last restart. It resolves when that process serves, and also if it never will. */
+  restart: Promise<unknown>;
 }
 
 /**
@@ -53,6 +55,7 @@ export class ProcessGroup<Facts> {
   #isStopping = false;
   #replacing: Promise<void> | undefined;
   #mustReplaceAgain = false;
+  #reloads = 0;
 
   constructor(options: GroupOptions) {
     this.#options = options;
@@ -62,6 +65,7 @@ export class ProcessGroup<Facts> {
       next: undefined,
       endsInARow: 0,
       restartTimer: undefined,
+      restart: Promise.resolve(),
     }));
     this.#metrics = new GatheredMetrics(() => [...this.#running].filter(({ isReady }) => isReady));
     cluster.schedulingPolicy = cluster.SCHED_RR;
@@ -86,10 +90,11 @@ export class ProcessGroup<Facts> {
 
   /**
    * Replaces every process by a new one. Each new one serves before the old one stops. The old ones also get the signal
-   * to reload, because until then a revoked API key must not be valid.
+   * to reload, because until then a revoked API key must not be valid. One that starts gets it as soon as it is ready.
    */
   replaceAll(): Promise<void> {
-    for (const { current } of this.#places) current?.signal('SIGHUP');
+    this.#reloads += 1;
+    for (const member of this.#running) if (member.isReady) member.signal('SIGHUP');
     this.#mustReplaceAgain = true;
     this.#replacing ??= this.#replaceInTurn().finally(() => {
       this.#replacing = undefined;
@@ -113,6 +118,7 @@ export class ProcessGroup<Facts> {
   /** Starts a process, which takes the place when it is ready. */
   async #fill(place: Place<Facts>): Promise<Facts> {
     const { logger, environment } = this.#options;
+    const reloads = this.#reloads;
     const member = new Member<Facts>(place.number, cluster.fork(environment));
     place.next = member;
     this.#running.add(member);
@@ -121,6 +127,8 @@ export class ProcessGroup<Facts> {
     logger.info({ process: member.number, pid: member.pid }, 'process started');
     try {
       const facts = await withDeadline(member.ready, startTimeoutMs, `the start of process ${place.number}`);
+      // It may have read the API keys before they changed.
+      if (this.#reloads !== reloads) member.signal('SIGHUP');
       place.current = member;
       place.next = undefined;
       this.#announceState();
@@ -146,10 +154,10 @@ export class ProcessGroup<Facts> {
   }
 
   async #replace(place: Place<Facts>): Promise<void> {
+    // A process that is being restarted is replaced as well: it may have started before the settings changed.
+    await place.restart;
     if (this.#isStopping) return;
     clearTimeout(place.restartTimer);
-    // A restart that is under way already uses the current settings.
-    if (place.next !== undefined) return void (await place.next.ready);
     const previous = place.current;
     await this.#fill(place);
     place.endsInARow = 0;
@@ -204,7 +212,7 @@ export class ProcessGroup<Facts> {
     place.restartTimer = setTimeout(() => {
       this.#restarts += 1;
       // Its end is reported, and causes the next restart.
-      void this.#fill(place).catch(() => {});
+      place.restart = this.#fill(place).catch(() => {});
     }, delayMs);
   }
 

@@ -12,8 +12,7 @@ const groupStopTimeoutMs = 90_000;
 
 /** What this process runs: the whole service, the processes of the service, or one of them. */
 export interface Service {
-  /** Undefined in one of several processes: their parent announces the service. */
-  readonly facts: WelcomeFacts | undefined;
+  readonly facts: WelcomeFacts;
   /** What SIGHUP does, unless it stops the service. */
   readonly reload: () => void;
   /** Resolves, with the reason, when the service must stop although no signal came. */

@@ -40,8 +40,7 @@ export async function serve(environment: Record<string, string | undefined>): Pr
 
   const hangupStops = parent === undefined && stopsOnHangup(config);
   const stopRequested = onStopSignal(hangupStops, logger);
-  // Signals to a process group reach all processes, even before there is anything to replace.
-  if (config.processes !== undefined && !hangupStops) process.on('SIGHUP', () => {});
+  const hangup = hangupStops ? undefined : new Hangup();
   let service: Service;
   try {
     service = await startService({ config, logger, parent, inherited });
@@ -53,8 +52,10 @@ export async function serve(environment: Record<string, string | undefined>): Pr
     await output.end();
     return 1;
   }
-  announce(config, logger, service.facts);
-  if (!hangupStops) process.on('SIGHUP', service.reload);
+  hangup?.handle(service.reload);
+  // After the handler: the parent signals a process as soon as it is ready.
+  parent?.announceReady(service.facts);
+  announce({ config, logger, parent }, service.facts);
 
   const signal = await Promise.race(
     service.isOver === undefined ? [stopRequested] : [stopRequested, service.isOver],
@@ -100,6 +101,23 @@ function onStopSignal(hangupStops: boolean, logger: Logger): Promise<NodeJS.Sign
   return promise;
 }
 
+/** SIGHUP. If it comes during the start, which may have read the old settings, it is handled after it. */
+class Hangup {
+  #handle = (): void => {
+    this.#isPending = true;
+  };
+  #isPending = false;
+
+  constructor() {
+    process.on('SIGHUP', () => this.#handle());
+  }
+
+  handle(handle: () => void): void {
+    this.#handle = handle;
+    if (this.#isPending) handle();
+  }
+}
+
 interface ServiceStart extends Pick<Start, 'config' | 'logger' | 'parent'> {
   /** The variables of this process, with those that are secret. */
   readonly inherited: Readonly<Record<string, string | undefined>>;
@@ -119,9 +137,8 @@ async function startService({ config, logger, parent, inherited }: ServiceStart)
   const { poolSize: databasePoolSize, hasBackgroundWork } = parent.seat;
   const own: Config = { ...config, databasePoolSize, role: hasBackgroundWork ? config.role : 'api' };
   const till = await startTill(own, logger, {}, parent);
-  parent.announceReady(till.facts);
   return {
-    facts: undefined,
+    facts: till.facts,
     // The parent replaces this process as well, but only after others: a revoked API key must be refused before that.
     reload: config.apiKeysFile === undefined ? () => {} : () => reloadKeys(till, logger),
     isOver: parent.retired.then(() => 'retired' as const),
@@ -133,8 +150,12 @@ async function startService({ config, logger, parent, inherited }: ServiceStart)
   };
 }
 
-function announce(config: Config, logger: Logger, facts: WelcomeFacts | undefined): void {
-  if (facts === undefined) {
+/** The parent of several processes announces the whole service. */
+function announce(
+  { config, logger, parent }: Pick<Start, 'config' | 'logger' | 'parent'>,
+  facts: WelcomeFacts,
+): void {
+  if (parent !== undefined) {
     logger.info('process ready');
     return;
   }

@@ -18,6 +18,7 @@ import {
   type TillInChild,
 } from '../support/till-in-child.ts';
 import { until } from '../support/until.ts';
+import { holdRows } from '../webhooks/row-lock.ts';
 import { startRig } from './rig/rig.ts';
 
 /** Two take turns and replace each other as more do. Each start takes a second of CPU time. */
@@ -159,6 +160,46 @@ test('a process that cannot start is restarted ever later, while the others serv
   await until(async () => (await till.fetch('/health')).status === 200);
 });
 
+for (const end of ['serves', 'dies'] as const) {
+  test(`an API key that is revoked by SIGHUP during a restart is refused by all processes, if that process then ${end}`, async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'till-processes-'));
+    t.after(() => rm(folder, { recursive: true, force: true }));
+    const file = join(folder, 'keys');
+    await writeFile(file, 'shop:leaked-key\n');
+    const backend = await startBackend(t);
+    const till = await startTill({
+      in: 'child',
+      on: backend,
+      environment: { ...environment, API_KEYS_FILE: file },
+    });
+    await till.logged('process ready', count);
+    const gate = await holdRows(backend, 'lock table till.migrations in access exclusive mode');
+    await killProcess(till, 1);
+    await till.logged('starting', 1 + count + 1);
+    await gate.awaited(1);
+    // The new process has read the file, and now waits for the database.
+    await writeFile(file, 'shop:new-key\n');
+    till.child.kill('SIGHUP');
+    await till.logged('API keys reloaded', count - 1);
+    if (end === 'dies') await killProcess(till, 1);
+    await gate.release();
+    const outcomes = ['all processes replaced', 'replacement failed; current processes kept'];
+    const outcome = () => till.lines.find(({ msg }) => outcomes.includes(msg))?.msg;
+    await until(() => outcome() !== undefined);
+    assert.equal(outcome(), outcomes[0]);
+    assert.deepEqual(
+      await statusesOf(till, 'leaked-key'),
+      Array.from({ length: count }, () => 401),
+    );
+    assert.deepEqual(
+      await statusesOf(till, 'new-key'),
+      Array.from({ length: count }, () => 200),
+    );
+    // One that is ready before its replacement must not accept the key until then.
+    assert.equal(new Set(reloadsOf(till)).size, end === 'serves' ? count : count - 1);
+  });
+}
+
 test('the service ends with an error if no process can be restarted', {
   skip: effort<string | false>({ short: 'it takes half a minute', long: false }),
 }, async (t) => {
@@ -259,6 +300,23 @@ async function killProcess(till: TillInChild, number: number): Promise<void> {
   const ended = till.lines.filter((line) => line.msg === 'process ended unexpectedly').length;
   process.kill(pidOf(till, number), 'SIGKILL');
   await till.logged('process ended unexpectedly', ended + 1);
+}
+
+/** The numbers of the processes that have reloaded their API keys. */
+function reloadsOf(till: TillInChild): readonly unknown[] {
+  return till.lines.filter(({ msg }) => msg === 'API keys reloaded').map((line) => line['process']);
+}
+
+/** How every process in turn responds to an API key. */
+async function statusesOf(till: TillInChild, key: string): Promise<readonly number[]> {
+  const statuses = [];
+  for (let request = 0; request < count; request += 1) {
+    const headers = { 'x-api-key': key, connection: 'close' };
+    const response = await fetch(`${till.url}/api/v1/plans`, { headers });
+    await response.text();
+    statuses.push(response.status);
+  }
+  return statuses;
 }
 
 /** A request on a connection of its own. */

@@ -19,6 +19,7 @@ import { createTestDatabase, runOnServer } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';
 import { projectFolder, quickCommand, runTillUntilExit, type TillInChild } from '../support/till-in-child.ts';
 import { startWholeTill } from '../support/whole-till.ts';
+import { holdRows } from '../webhooks/row-lock.ts';
 
 /** Between two looks whether a process listens: looks without a pause take the time that the process needs to start. */
 const lookDelayMs = 20;
@@ -250,6 +251,47 @@ test('API keys in a file are read again on SIGHUP; a broken file changes nothing
   assert.doesNotMatch(till.output(), /(first|second|third)-key/);
   assert.equal(await till.stop(), 0);
 });
+
+for (const processes of ['1', '2']) {
+  test(`SIGHUP during the start is not lost, with PROCESSES=${processes}`, async (t) => {
+    const database = await createTestDatabase();
+    t.after(() => database.drop());
+    const folder = await temporaryFolder(t);
+    const [file, pidFile] = [join(folder, 'keys'), join(folder, 'pid')];
+    await writeFile(file, 'shop:leaked-key\n');
+    const gate = await holdRows(
+      { databaseUrl: database.url },
+      'lock table till.migrations in access exclusive mode',
+    );
+    const starting = startTill({
+      in: 'child',
+      environment: {
+        DATABASE_URL: database.url,
+        API_KEYS_FILE: file,
+        DATA_DIR: folder,
+        PROCESSES: processes,
+      },
+      command: ['sh', '-c', 'echo $$ > "$0"; exec "$@"', pidFile, ...quickCommand],
+    });
+    await gate.awaited(1);
+    // A process has read the file, and now waits for the database.
+    await writeFile(file, 'shop:new-key\n');
+    process.kill(Number(await readFile(pidFile, 'utf8')), 'SIGHUP');
+    await gate.release();
+    const till = await starting;
+    t.after(() => till.stop());
+    await till.logged('API keys reloaded', Number(processes));
+    for (const [key, status] of [
+      ['leaked-key', 401],
+      ['new-key', 404],
+    ] as const) {
+      for (let request = 0; request < Number(processes); request += 1) {
+        const headers = { 'x-api-key': key, connection: 'close' };
+        assert.equal((await fetch(`${till.url}/api/v1/nothing`, { headers })).status, status);
+      }
+    }
+  });
+}
 
 async function startOnOwnDatabase(
   t: TestContext,

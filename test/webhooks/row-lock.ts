@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import pg from 'pg';
-import type { TillInProcess } from '../support/till-in-process.ts';
+import type { Backend } from '../support/backend.ts';
 
 /** Far more checks than any statement needs to reach its lock. Each check is a round trip to the server. */
 const looksMax = 10_000;
@@ -12,7 +12,10 @@ export interface RowLock {
 }
 
 /** A transaction that locks rows, so that a test can stop others exactly there. */
-export async function holdRows({ databaseUrl }: TillInProcess, lockingSql: string): Promise<RowLock> {
+export async function holdRows(
+  { databaseUrl }: Pick<Backend, 'databaseUrl'>,
+  lockingSql: string,
+): Promise<RowLock> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   await client.query('begin');
