@@ -46,7 +46,17 @@ export async function loadApiKeys(settings: ApiKeySettings, logger: Logger): Pro
     return keys.length;
   };
   await reload();
-  return { ring, generated, reload };
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    ring,
+    generated,
+    // One after the other: an earlier one that reads more slowly would bring removed keys back.
+    reload: () => {
+      const next = last.then(reload);
+      last = next.catch(() => {});
+      return next;
+    },
+  };
 }
 
 async function readKeyFile(path: string): Promise<readonly ApiKey[]> {
