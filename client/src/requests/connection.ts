@@ -79,13 +79,14 @@ export class Connection {
     message: Message,
     options: Parameters<typeof attempt>[2],
   ): Promise<ReadResponse> {
-    const headers = { ...this.#position.headersFor(call), ...message.headers };
+    const request = this.#position.begin(call);
+    const headers = { ...request.headers, ...message.headers };
     let response: ReadResponse | undefined;
     try {
       response = await attempt(this.#settings.fetch, { ...message, headers }, options);
       return response;
     } finally {
-      this.#position.note(call, response);
+      request.end(response);
     }
   }
 

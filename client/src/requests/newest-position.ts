@@ -9,24 +9,36 @@ const positionPattern = /^([0-9a-f]+-)[0-9a-f]+$/;
  */
 export class NewestPosition {
   #position: string | undefined;
+  #timesForgotten = 0;
 
-  /** The headers of a request. Only reads use a position. */
-  headersFor({ method, path }: { readonly method: string; readonly path: string }): Record<string, string> {
-    if (method !== 'GET' || this.#position === undefined || !path.startsWith(apiPath)) return {};
-    return { [header]: this.#position };
-  }
-
-  /** Undefined: there was no response. A write may have happened nevertheless. */
-  note(
-    { method, path }: { readonly method: string; readonly path: string },
-    response: { readonly status: number; readonly headers: Headers } | undefined,
-  ): void {
-    if (!path.startsWith(apiPath)) return;
-    const position = response?.headers.get(header) ?? undefined;
+  /** A request that is sent now. */
+  begin({ method, path }: { readonly method: string; readonly path: string }): PositionedRequest {
+    if (!path.startsWith(apiPath)) return { headers: {}, end: () => {} };
     const isRead = method === 'GET';
-    if (position !== undefined) this.#position = laterOf(this.#position, position);
-    else if (!isRead || response?.status === 200) this.#position = undefined;
+    const timesForgotten = this.#timesForgotten;
+    return {
+      headers: isRead && this.#position !== undefined ? { [header]: this.#position } : {},
+      end: (response) => {
+        const position = response?.headers.get(header) ?? undefined;
+        if (position === undefined && (!isRead || response?.status === 200)) this.#forget();
+        // If it was forgotten meanwhile, this position may be earlier than the write that had none.
+        if (position !== undefined && timesForgotten === this.#timesForgotten)
+          this.#position = laterOf(this.#position, position);
+      },
+    };
   }
+
+  #forget(): void {
+    this.#position = undefined;
+    this.#timesForgotten += 1;
+  }
+}
+
+export interface PositionedRequest {
+  /** Only reads of the API use a position. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Undefined: there was no response. A write may have happened nevertheless. */
+  readonly end: (response: { readonly status: number; readonly headers: Headers } | undefined) => void;
 }
 
 /** Responses may arrive in another order. After a failover of the database, positions of a new history replace the old. */
