@@ -67,6 +67,14 @@ test('usage without an id gets one of its own, which begins with the time', asyn
   }
 });
 
+test('usage at an invalid date rejects, and is not sent', async () => {
+  const till = new Till({ url: 'http://till.example.com', apiKey: 'key', fetch: async () => assert.fail() });
+  const usage = { externalId: 'user-1', meter: 'api_calls', at: new Date('soon') };
+  const expected = { name: 'TypeError', message: '`at` must be a valid date' };
+  for (const call of [till.usage.record(usage), till.usage.consume(usage)])
+    await assert.rejects(call, expected);
+});
+
 test('the README lists every method', () => {
   const till = new Till({ url: 'http://till.example.com', apiKey: 'key' });
   const parts = Object.entries({ ...till }).map(([name, part]) => [`till.${name}`, part] as const);

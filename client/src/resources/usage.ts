@@ -80,9 +80,9 @@ export class Usage {
   /**
    * Counts what a customer has used. Collects events for up to a second, and sends up to 1,000 together. Resolves when
    * Till has counted the event. Rejects with a `UsageRejectedError` if Till rejects it, and with a `UsageNotSentError` if
-   * all attempts to send it failed.
+   * all attempts to send it failed. An invalid date is a `TypeError`.
    */
-  record(usage: UsageInput): Promise<void> {
+  async record(usage: UsageInput): Promise<void> {
     return this.#recorder.add(eventOf(usage));
   }
 
@@ -97,7 +97,7 @@ export class Usage {
   }
 
   /** Counts the quantity only if it fits into the limit: check `allowed`. */
-  consume(usage: UsageInput, options?: RequestOptions): Promise<ConsumedUsage> {
+  async consume(usage: UsageInput, options?: RequestOptions): Promise<ConsumedUsage> {
     return this.#api.post('/api/v1/usage/consume', { body: eventOf(usage) }, options);
   }
 
@@ -119,7 +119,13 @@ function eventOf(usage: UsageInput): NewUsageEvent {
     ...(customerId === undefined ? {} : { customerId }),
     ...(externalId === undefined ? {} : { externalId }),
   };
-  return { ...who, meter, id, quantity, at: typeof at === 'string' ? at : at.toISOString() };
+  return { ...who, meter, id, quantity, at: textOf(at) };
+}
+
+function textOf(at: string | Date): string {
+  if (typeof at === 'string') return at;
+  if (Number.isNaN(at.getTime())) throw new TypeError('`at` must be a valid date');
+  return at.toISOString();
 }
 
 /** Begins with the time: the database stores ids in order at half the cost of random ones. */
