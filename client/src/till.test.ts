@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Till } from './till.ts';
+import { UsageNotSentError } from './usage/usage-recorder.ts';
 
 /** Only the processor can sign its webhooks, so no application calls this. */
 const notForApplications = ['POST /webhooks/processor'];
@@ -73,6 +74,37 @@ test('usage at an invalid date rejects, and is not sent', async () => {
   const expected = { name: 'TypeError', message: '`at` must be a valid date' };
   for (const call of [till.usage.record(usage), till.usage.consume(usage)])
     await assert.rejects(call, expected);
+});
+
+test('closing gives up after 20 seconds, and says how many usage events were not sent', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const batches: number[] = [];
+  const sending = Promise.withResolvers<void>();
+  const till = new Till({
+    url: 'http://till.example.com',
+    apiKey: 'key',
+    fetch: async (_input, init) => {
+      batches.push(JSON.parse(String(init?.body)).events.length);
+      // The first batch is counted. The next one gets no response.
+      if (batches.length === 1) return Response.json({ rejected: [] });
+      const { promise, reject } = Promise.withResolvers<never>();
+      init?.signal?.addEventListener('abort', () => reject(init.signal?.reason));
+      sending.resolve();
+      return promise;
+    },
+  });
+  const recorded = Array.from({ length: 2_500 }, () =>
+    till.usage.record({ ...customer, meter: 'api_calls' }),
+  );
+  const results = Promise.allSettled(recorded);
+  const closed = till.close();
+  await sending.promise;
+  t.mock.timers.tick(20_000);
+  await assert.rejects(closed, { message: 'usage events that could not be sent: 1500' });
+  const notSent = (await results).flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  assert.equal(notSent.length, 1_500);
+  assert.ok(notSent.every((error) => error instanceof UsageNotSentError));
+  assert.deepEqual(batches, [1_000, 1_000], 'the rest is given up without a request');
 });
 
 test('the README lists every method', () => {

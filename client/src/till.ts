@@ -137,7 +137,10 @@ export class Till {
     return this.#api.get('/api/v1/attention', {}, options);
   }
 
-  /** Sends the usage that waits to be sent, and accepts no more. Call it before your process ends. */
+  /**
+   * Sends the usage that waits to be sent, for at most 20 seconds, and accepts no more. Rejects if events could not be sent,
+   * and says how many. Call it before your process ends.
+   */
   close(): Promise<void> {
     return this.usage.close();
   }

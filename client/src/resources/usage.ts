@@ -72,15 +72,15 @@ export class Usage {
 
   constructor(api: Api) {
     this.#api = api;
-    this.#recorder = new UsageRecorder((events) =>
-      api.post('/api/v1/usage', { body: { events: [...events] } }),
+    this.#recorder = new UsageRecorder((events, signal) =>
+      api.post('/api/v1/usage', { body: { events: [...events] } }, { signal }),
     );
   }
 
   /**
    * Counts what a customer has used. Collects events for up to a second, and sends up to 1,000 together. Resolves when
    * Till has counted the event. Rejects with a `UsageRejectedError` if Till rejects it, and with a `UsageNotSentError` if
-   * all attempts to send it failed. An invalid date is a `TypeError`.
+   * all attempts to send it failed, or `close` gave up. An invalid date is a `TypeError`.
    */
   async record(usage: UsageInput): Promise<void> {
     return this.#recorder.add(eventOf(usage));
@@ -91,7 +91,7 @@ export class Usage {
     return this.#recorder.flush();
   }
 
-  /** Sends what waits, and accepts no more. */
+  /** Sends what waits, for at most 20 seconds, and accepts no more. Rejects if events could not be sent. */
   close(): Promise<void> {
     return this.#recorder.close();
   }

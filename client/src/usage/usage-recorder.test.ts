@@ -151,6 +151,30 @@ test('closing sends what waits, and refuses more', async () => {
   assert.deepEqual(batches, [['1']]);
 });
 
+test('closing rejects if an event could not be sent', async () => {
+  const { recorder, responses } = start();
+  const added = recorder.add(event('1'));
+  const closed = recorder.close();
+  responses[0]?.reject(new Error('down'));
+  await assert.rejects(added, UsageNotSentError);
+  await assert.rejects(closed, { message: 'usage events that could not be sent: 1' });
+});
+
+test('closing resolves even if an event was rejected, or could not be sent before', async () => {
+  const { recorder, responses } = start();
+  const added = [recorder.add(event('1'))];
+  const flushed = recorder.flush();
+  responses[0]?.reject(new Error('down'));
+  await flushed;
+  added.push(recorder.add(event('2')));
+  const closed = recorder.close();
+  responses[1]?.resolve([{ index: 0, id: '2', code: 'meter_not_found' }]);
+  await closed;
+  const [first, second] = await Promise.allSettled(added);
+  assert.ok(first?.status === 'rejected' && first.reason instanceof UsageNotSentError);
+  assert.ok(second?.status === 'rejected' && second.reason instanceof UsageRejectedError);
+});
+
 test('too many waiting events are refused instead of filling the memory', async () => {
   const { recorder } = start();
   const added = Array.from({ length: 101_000 }, (_, index) => recorder.add(event(String(index))));

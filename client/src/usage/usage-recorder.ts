@@ -8,7 +8,10 @@ const delayMs = 1_000;
 /** About 50 MB. So many wait only if Till is down, or is slower than the application. */
 const waitingMax = 100_000;
 
-type Send = (events: readonly NewUsageEvent[]) => Promise<RecordedUsage>;
+/** How long `close` sends. Kubernetes kills a process 30 seconds after it asks it to end. */
+const closeTimeoutMs = 20_000;
+
+type Send = (events: readonly NewUsageEvent[], signal: AbortSignal) => Promise<RecordedUsage>;
 
 interface WaitingEvent {
   readonly event: NewUsageEvent;
@@ -30,8 +33,8 @@ export class UsageRejectedError extends Error {
 }
 
 /**
- * All attempts to send an event failed, and Till may have counted it or not. Call `record` with `event` to send it again:
- * it has the same id and time, so it counts once. `cause` says why.
+ * All attempts to send an event failed, or `close` gave up. Till may have counted it or not. Call `record` with `event` to
+ * send it again: it has the same id and time, so it counts once. `cause` says why.
  */
 export class UsageNotSentError extends Error {
   override readonly name = 'UsageNotSentError';
@@ -53,6 +56,8 @@ export class UsageRecorder {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #sending: Promise<void> | undefined;
   #isClosed = false;
+  #notSent = 0;
+  readonly #giveUp = new AbortController();
 
   constructor(send: Send) {
     this.#send = send;
@@ -75,10 +80,22 @@ export class UsageRecorder {
     while (this.#waiting.length > 0 || this.#sending !== undefined) await this.#start();
   }
 
-  /** Accepts no more events. */
-  close(): Promise<void> {
+  /**
+   * Accepts no more events, and sends what waits for at most 20 seconds. Rejects if events could not be sent, and says how
+   * many.
+   */
+  async close(): Promise<void> {
     this.#isClosed = true;
-    return this.flush();
+    const notSentBefore = this.#notSent;
+    // Ends the request in progress. Those that would follow are not sent.
+    const timer = setTimeout(
+      () => this.#giveUp.abort(new Error(`the client was closed, and gave up after ${closeTimeoutMs} ms`)),
+      closeTimeoutMs,
+    );
+    await this.flush();
+    clearTimeout(timer);
+    const notSent = this.#notSent - notSentBefore;
+    if (notSent > 0) throw new Error(`usage events that could not be sent: ${notSent}`);
   }
 
   async #start(): Promise<void> {
@@ -101,7 +118,10 @@ export class UsageRecorder {
   /** The retries of the request send the same batch, so that nothing is counted twice. */
   async #sendBatch(batch: readonly WaitingEvent[]): Promise<void> {
     try {
-      const { rejected } = await this.#send(batch.map(({ event }) => event));
+      const { rejected } = await this.#send(
+        batch.map(({ event }) => event),
+        this.#giveUp.signal,
+      );
       const codes = new Map(rejected.map(({ index, code }) => [index, code]));
       for (const [index, { event, resolve, reject }] of batch.entries()) {
         const code = codes.get(index);
@@ -110,6 +130,7 @@ export class UsageRecorder {
       }
     } catch (error) {
       if (!isAboutContent(error)) {
+        this.#notSent += batch.length;
         for (const { event, reject } of batch) reject(new UsageNotSentError(event, { cause: error }));
       } else if (batch.length === 1) {
         for (const { event, reject } of batch)
