@@ -179,6 +179,18 @@ test('a pause ends the window of a trial, and what came before counts in it', ()
   assert.equal(days([resumed], '2026-03-16', perPeriod), '2026-03-10 2026-03-17');
 });
 
+test('a time without access before the end has no window', () => {
+  const [start, end] = [time('2026-03-10'), time('2026-04-10')];
+  const paid = { start, end, until: time('2026-03-15'), terms: null };
+  const endedAt = time('2026-03-20');
+  const without = { start: endedAt, end: endedAt, until: endedAt, terms: null };
+  const ended = { ...monthly, isEntitled: false, endedAt, pastPeriods: [paid, without] };
+  assert.deepEqual(
+    ['2026-03-14', '2026-03-15', '2026-03-19', '2026-03-20'].map((at) => days([ended], at, perPeriod)),
+    ['2026-03-10 2026-04-10', ...Array.from({ length: 3 }, () => 'UTC 2026-03-01 2026-04-01')],
+  );
+});
+
 test('months count from the day of the first period, or of the end of the trial', () => {
   const quarter = {
     ...monthly,

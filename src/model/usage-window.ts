@@ -39,13 +39,17 @@ export interface WindowTerms extends PeriodTerms {
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;
   readonly trialEnd: Date | null;
+  /** Null if it never entitled the customer. If it did not until its end, the past periods say so. */
   readonly endedAt: Date | null;
   /** When the grace period of an unpaid subscription ended. */
   readonly graceEndedAt: Date | null;
   readonly createdAt: Date;
   /** When the processor reported this state. Earlier states may differ. */
   readonly processorAsOf: Date;
-  /** The past periods in which it entitled the customer, ordered by `until`. Undefined if they were not read. */
+  /**
+   * The past periods in which it entitled the customer, ordered by `until`. An empty one is last if it was canceled after a
+   * time without access. Undefined if they were not read.
+   */
   readonly pastPeriods?: readonly PastPeriod[] | undefined;
 }
 

@@ -2,9 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, Dice } from '../../src/seed/random.ts';
 import { startBackend } from '../support/backend.ts';
-import { createCustomer, createPlan, type PlanBody, type SubscriptionBody } from '../support/objects.ts';
+import {
+  confirmSecret,
+  createCustomer,
+  createPlan,
+  createSubscription,
+  type PlanBody,
+  type SubscriptionBody,
+} from '../support/objects.ts';
 import { type Amount, seededRuns } from '../support/seeds.ts';
-import { patch, subscribe } from '../support/subscribed.ts';
+import { patch } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import {
@@ -23,10 +30,30 @@ const customersCount = 4;
 const batchMax = 30;
 const dayMs = 86_400_000;
 
-/** A customer, and the end of its subscription's life: each has one at a time. */
+/** A subscription that was paid, and how long it has entitled its customer. */
+interface Life {
+  readonly subscription: SubscriptionBody;
+  readonly startsAt: string;
+  endedAt: string | null;
+}
+
+/** A customer, and the lives of its subscriptions in the order of their creation: two are active at a time. */
 interface Subject {
   readonly id: string;
-  subscription: SubscriptionBody;
+  readonly lives: Life[];
+}
+
+const activeOf = ({ lives }: Subject) => lives.filter(({ endedAt }) => endedAt === null);
+
+const newestAt = ({ lives }: Subject, at: string) =>
+  lives.findLast(({ startsAt, endedAt }) => at >= startsAt && (endedAt === null || at < endedAt));
+
+async function begin(till: TillInProcess, plan: PlanBody, customerId: string): Promise<Life> {
+  const { subscription, clientSecret } = await createSubscription(till, { planId: plan.id, customerId });
+  // Without a secret, the credit of a change of plan has paid it.
+  if (clientSecret !== null) await confirmSecret(till, clientSecret);
+  await till.settle();
+  return { subscription, startsAt: String(subscription.currentPeriodStart), endedAt: null };
 }
 
 /** A random history of two processes and one database, and what must be counted. */
@@ -64,6 +91,7 @@ class History {
       ['consume', 4],
       ['change', 1],
       ['restart', 0.5],
+      ['abandon', 0.5],
       ['advance', 1],
       ['settle', 1],
     ] as const);
@@ -76,6 +104,8 @@ class History {
         return this.#changePlan();
       case 'restart':
         return this.#restart();
+      case 'abandon':
+        return this.#abandon();
       case 'advance':
         return this.#advance();
       case 'settle':
@@ -123,16 +153,34 @@ class History {
     await this.#advance(2);
     const subject = this.#pick(this.#subjects);
     const plan = this.#pick(this.#plans);
-    const response = await patch(this.#tills[0], subject.subscription, { planId: plan.id });
+    const { subscription } = this.#pick(activeOf(subject));
+    const response = await patch(this.#tills[0], subscription, { planId: plan.id });
     await response.arrayBuffer();
   }
 
   async #restart(): Promise<void> {
     await this.#advance(2);
     const subject = this.#pick(this.#subjects);
-    const [till] = this.#tills;
-    await till.call('DELETE', `/subscriptions/${subject.subscription.id}`);
-    subject.subscription = await subscribe(till, { plan: this.#pick(this.#plans), customerId: subject.id });
+    await this.#end(this.#pick(activeOf(subject)));
+    subject.lives.push(await begin(this.#tills[0], this.#pick(this.#plans), subject.id));
+  }
+
+  /** A subscription that is never paid expires within a day, and never has a window. */
+  async #abandon(): Promise<void> {
+    await this.#advance(2);
+    const subject = this.#pick(this.#subjects);
+    const order = { planId: this.#pick(this.#plans).id, customerId: subject.id };
+    const { subscription } = await createSubscription(this.#tills[0], order);
+    if (subscription.status === 'incomplete') return;
+    const life = { subscription, startsAt: String(subscription.currentPeriodStart), endedAt: null };
+    subject.lives.push(life);
+    await this.#end(life);
+  }
+
+  async #end(life: Life): Promise<void> {
+    const path = `/subscriptions/${life.subscription.id}`;
+    await this.#tills[0].call('DELETE', path);
+    life.endedAt = (await this.#tills[0].get<SubscriptionBody>(path)).endedAt;
   }
 
   async #advance(seconds = this.#dice.whole(1, 9) * 86_400): Promise<void> {
@@ -185,10 +233,9 @@ for (const { seed, runs, repeat } of seededRuns('MODEL', steps))
     const subjects: Subject[] = [];
     for (let count = 0; count < customersCount; count += 1) {
       const { id } = await createCustomer(first);
-      subjects.push({
-        id,
-        subscription: await subscribe(first, { plan: plans[0] as PlanBody, customerId: id }),
-      });
+      const lives = [];
+      for (const plan of plans.slice(0, 2)) lives.push(await begin(first, plan, id));
+      subjects.push({ id, lives });
     }
     const history = new History(seed, { tills: [first, second], meters, plans, subjects });
     for (let step = 0; step < runs; step += 1) await history.step();
@@ -219,13 +266,29 @@ async function assertExact(till: TillInProcess, { counted, meters, subjects }: E
   assert.deepEqual(outside, [], 'each event is in its window');
   const [sums] = await till.sql<{ sum: number }>('select sum(used)::bigint as sum from till.usage_counters');
   assert.equal(sums?.sum, total(counted), 'every event is in one window');
-  for (const { id } of subjects)
+  const placed = await till.sql<{ customerId: string; at: Date; id: string | null }>(
+    `select usage_events.customer_id as "customerId", at, subscriptions.id from till.usage_events
+     left join till.subscriptions on subscriptions.customer_id = usage_events.customer_id
+       and window_number = extract(microseconds from window_start)::integer % 1000000`,
+  );
+  for (const { customerId, at, id } of placed) {
+    const subject = subjects.find((one) => one.id === customerId);
+    const newest = subject && newestAt(subject, at.toISOString());
+    assert.equal(id, newest?.subscription.id, `${customerId} ${at.toISOString()}`);
+  }
+  for (const subject of subjects)
     for (const meter of meters) {
+      const { id } = subject;
+      const newest = subject.lives.findLast(({ endedAt }) => endedAt === null);
       const usage = await readUsage(till, { id }, meter);
       if (usage === undefined || usage.limit === 0) continue;
       const inWindow = counted.filter(
         ({ customerId, meter: key, at }) =>
-          customerId === id && key === meter.key && at >= usage.periodStart && at < usage.periodEnd,
+          customerId === id &&
+          key === meter.key &&
+          at >= usage.periodStart &&
+          at < usage.periodEnd &&
+          newestAt(subject, at) === newest,
       );
       assert.equal(usage.used, total(inWindow), `${id} ${meter.resets} ${usage.periodStart}`);
     }

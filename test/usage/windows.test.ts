@@ -26,9 +26,13 @@ import { holdRows } from '../webhooks/row-lock.ts';
 const dayMs = 86_400_000;
 
 /** A Till with a sandbox of its own, whose clock the test moves. Webhooks wait until `settle`. */
-async function start(t: { after(work: () => Promise<unknown>): void }, clock: Clock = systemClock) {
+async function start(
+  t: { after(work: () => Promise<unknown>): void },
+  clock: Clock = systemClock,
+  entitlementGraceDays = 3,
+) {
   const backend = await startBackend(t);
-  const options = { mustNotLogErrors: true, clock, entitlementGraceDays: 3 };
+  const options = { mustNotLogErrors: true, clock, entitlementGraceDays };
   const till = await startTill({ in: 'process', on: backend, ...options });
   let aheadMs = 0;
   return {
@@ -325,4 +329,123 @@ test('a grace period that ended by itself keeps its window for late events', asy
   assert.ok(status === 'past_due' && String(currentPeriodStart) > periodStart);
   await record();
   assert.deepEqual(await counted(till), [[periodStart, 3]]);
+});
+
+/** Uses up what is left of a limit of 10, and checks that nothing is left at this time. */
+async function useUp(till: TillInProcess, customer: CustomerBody, meter: MeterBody, at: string) {
+  const consume = async (quantity: number) =>
+    (await consumeUsage(till, usageOf(customer, meter, { quantity, at }))).allowed;
+  assert.deepEqual([await consume(10), await consume(1)], [true, false]);
+}
+
+test('a second subscription that was never paid leaves the window of that time as it was', async (t) => {
+  const { till, advance, now } = await start(t);
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const paid = await grant(till, customer, meter, { limit: 10 });
+  await advance(1);
+  const order = { customerId: customer.id, planId: paid.planId };
+  const { subscription: expiring } = await createSubscription(till, order);
+  const { subscription: canceled } = await createSubscription(till, order);
+  await advance(0.5);
+  const at = now();
+  await useUp(till, customer, meter, at);
+  await till.call('DELETE', `/subscriptions/${canceled.id}`);
+  await advance(1);
+  await till.settle();
+  const statusOf = async ({ id }: { readonly id: string }) =>
+    (await till.get<SubscriptionBody>(`/subscriptions/${id}`)).status;
+  assert.equal(await statusOf(expiring), 'incomplete_expired');
+  assert.notEqual(await statusOf(canceled), 'incomplete');
+  const { allowed, used } = await consumeUsage(till, usageOf(customer, meter, { quantity: 10, at }));
+  assert.deepEqual([allowed, used], [false, 10]);
+  await recordUsage(till, usageOf(customer, meter, { quantity: 5, at }));
+  assert.deepEqual(await counted(till), [[paid.currentPeriodStart, 15]]);
+});
+
+for (const isPeriodSeen of [true, false])
+  test(`an unpaid time without grace has the same window before and after the subscription ends, ${isPeriodSeen ? 'with' : 'without'} the event of its period`, async (t) => {
+    let aheadMs = 0;
+    const { till, advance, now } = await start(t, { now: () => new Date(Date.now() + aheadMs) }, 0);
+    const pass = async (days: number) => {
+      aheadMs += days * dayMs;
+      await advance(days);
+    };
+    const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+    const paid = await grant(till, customer, meter, { limit: 10 });
+    await pass(1);
+    const unpaid = await grant(till, customer, meter, { limit: 10, interval: 'day' });
+    await stopPaying(till, unpaid);
+    if (isPeriodSeen) {
+      // The renewal is paid an hour after the period has begun.
+      await pass(1);
+      await till.settle();
+    }
+    await pass(isPeriodSeen ? 0.25 : 1.25);
+    await till.settle();
+    const { status } = await till.get<SubscriptionBody>(`/subscriptions/${unpaid.id}`);
+    assert.equal(status, 'past_due');
+    const at = now();
+    await useUp(till, customer, meter, at);
+    await pass(0.01);
+    await till.call('DELETE', `/subscriptions/${unpaid.id}`);
+    await till.settle();
+    const { allowed, used } = await consumeUsage(till, usageOf(customer, meter, { quantity: 10, at }));
+    assert.deepEqual([allowed, used], [false, 10]);
+    await recordUsage(till, usageOf(customer, meter, { quantity: 5, at }));
+    assert.deepEqual(await counted(till), [[paid.currentPeriodStart, 15]]);
+  });
+
+for (const isGraceEnded of [true, false])
+  test(`after a subscription was canceled, only its grace period has its window, ${isGraceEnded ? 'seen' : 'not seen'} to end`, async (t) => {
+    let aheadMs = 0;
+    const { till, advance, now } = await start(t, { now: () => new Date(Date.now() + aheadMs) }, 1);
+    const pass = async (days: number) => {
+      aheadMs += days * dayMs;
+      await advance(days);
+      await till.settle();
+    };
+    const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+    const paid = await grant(till, customer, meter, { limit: 10 });
+    await pass(1);
+    const unpaid = await grant(till, customer, meter, { limit: 10, interval: 'week' });
+    await stopPaying(till, unpaid);
+    await pass(7.25);
+    const inGrace = now();
+    await pass(1);
+    const afterGrace = now();
+    const record = () =>
+      recordUsage(
+        till,
+        usageOf(customer, meter, { at: inGrace }),
+        usageOf(customer, meter, { at: afterGrace, quantity: 3 }),
+      );
+    await record();
+    if (isGraceEnded) await till.services.eventUpkeep.writeDue();
+    await pass(0.1);
+    await till.call('DELETE', `/subscriptions/${unpaid.id}`);
+    await till.settle();
+    await record();
+    assert.deepEqual(await counted(till), [
+      [paid.currentPeriodStart, 6],
+      [unpaid.currentPeriodEnd, 2],
+    ]);
+  });
+
+test('a subscription that is canceled after its renewal keeps the window of the new period', async (t) => {
+  const { till, advance, now } = await start(t);
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  await grant(till, customer, meter, { limit: 10 });
+  await advance(1);
+  const newest = await grant(till, customer, meter, { limit: 10, interval: 'day' });
+  await advance(1.25);
+  const inSecond = now();
+  const { periodStart } = await usageIn(till, customer, meter);
+  const record = () => recordUsage(till, usageOf(customer, meter, { at: inSecond }));
+  await record();
+  // Till learns of the renewal and of the end at once.
+  await advance(0.1);
+  await till.stripe.subscriptions.cancel(newest.processorSubscriptionId);
+  await till.settle();
+  await record();
+  assert.deepEqual(await counted(till), [[periodStart, 2]]);
 });

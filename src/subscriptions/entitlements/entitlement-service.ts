@@ -149,7 +149,8 @@ export class EntitlementService {
         currentPeriodStart: one.currentPeriodStart,
         currentPeriodEnd: one.currentPeriodEnd,
         trialEnd: one.trialEnd,
-        endedAt: one.endedAt,
+        // One that was never paid entitled nobody until it expired.
+        endedAt: one.status === 'incomplete_expired' ? null : one.endedAt,
         graceEndedAt: judgement.reason === 'past_due' ? judgement.until : null,
         createdAt: one.createdAt,
         processorAsOf: one.processorAsOf,
