@@ -131,8 +131,8 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   }
 
   /** Deleted customers whose events are due for a search for personal data. */
-  listToErase(limit: number): Promise<readonly DeletedCustomer[]> {
-    return this.#parts.store.listToErase(this.#parts.database, limit);
+  listToErase(without: readonly string[], limit: number): Promise<readonly DeletedCustomer[]> {
+    return this.#parts.store.listToErase(this.#parts.database, without, limit);
   }
 
   /** Records a finished search for personal data. The first search schedules a second one. */

@@ -258,12 +258,13 @@ export class CustomerStore extends MirrorStore<Customer> {
   }
 
   /** Deleted customers whose events are due for a search, the longest overdue first. */
-  listToErase(db: Queryable, limit: number): Promise<readonly DeletedCustomer[]> {
+  listToErase(db: Queryable, without: readonly string[], limit: number): Promise<readonly DeletedCustomer[]> {
     return db.query(
       `select id, processor_customer_id as "processorCustomerId", first_erased_at is not null as "isSearched"
        from till.customers
-       where deleted_at is not null and erase_at is not null and erase_at <= now() order by erase_at limit $1`,
-      [limit],
+       where deleted_at is not null and erase_at is not null and erase_at <= now() and id <> all($1::uuid[])
+       order by erase_at limit $2`,
+      [without, limit],
     );
   }
 

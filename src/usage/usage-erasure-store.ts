@@ -1,22 +1,45 @@
-import type { Queryable } from '../platform/postgres.ts';
+import type { Transaction } from '../platform/postgres.ts';
+
+/** The progress of a search for a customer's usage events. */
+interface ErasedBatch {
+  readonly count: number;
+  /** The time of the last event of the batch, to the microsecond. Null if there was none. */
+  readonly last: string | null;
+}
 
 /** The SQL that removes personal data from usage events. */
 export class UsageErasureStore {
   /**
-   * Replaces the ids of events of a deleted customer by random ones: the application's ids may name a person. The numbers
-   * stay. Returns how many were replaced.
+   * Replaces the ids of the next events of a deleted customer by random ones: the application's ids may name a person.
+   * The numbers stay. Begins at the time of the last event of the batch before, which may not have had all events of that
+   * time.
    */
-  async eraseOfCustomer(db: Queryable, customerId: string, limit: number): Promise<number> {
-    const rows = await db.query(
+  async eraseOfCustomer(
+    tx: Transaction,
+    {
+      customerId,
+      from,
+      limit,
+    }: { readonly customerId: string; readonly from: string | null; readonly limit: number },
+  ): Promise<ErasedBatch> {
+    // A plan reads no more than the batch: it walks along the index of the customer, and finds each row in its day. If
+    // PostgreSQL expects few events, it would sort all later ones; and it does not expect that only one day is searched.
+    tx.send('set local enable_sort = off');
+    tx.send('set local enable_hashjoin = off');
+    const [batch] = await tx.query<ErasedBatch>(
       `with batch as (
-         select application, id, day from till.usage_events
-         where customer_id = $1 and left(id, 1) <> ' ' limit $2 for update
+         select application, id, day, at from till.usage_events
+         where customer_id = $1 and left(id, 1) <> ' '
+           and at >= coalesce($2::timestamptz, '-infinity')
+           and day >= (coalesce($2::timestamptz, '-infinity') at time zone 'utc')::date
+         order by at limit $3 for update
+       ), erased as (
+         update till.usage_events as held set id = ' ' || gen_random_uuid()
+         from batch where held.application = batch.application and held.id = batch.id and held.day = batch.day
        )
-       update till.usage_events as held set id = ' ' || gen_random_uuid()
-       from batch where held.application = batch.application and held.id = batch.id and held.day = batch.day
-       returning 1 as erased`,
-      [customerId, limit],
+       select count(*)::integer as count, max(at)::text as last from batch`,
+      [customerId, from, limit],
     );
-    return rows.length;
+    return batch ?? { count: 0, last: null };
   }
 }

@@ -11,6 +11,8 @@ import {
 
 /** Few enough that a batch of payloads of the maximum size fits into memory. */
 const eventsPerBatch = 100;
+/** Usage events are small: a batch takes a few tens of milliseconds. */
+const usageEventsPerBatch = 1_000;
 /** A million events of deleted customers per run: far more than expected. The limit ensures that every run ends. */
 const batchesPerRunMax = 10_000;
 /**
@@ -33,13 +35,18 @@ interface ErasureParts {
     ): Promise<{ readonly count: number; readonly last: number | null }>;
   };
   readonly deliveries: { eraseResponses(db: Database, customerId: string, limit: number): Promise<number> };
-  readonly usage: { eraseOfCustomer(db: Database, customerId: string, limit: number): Promise<number> };
+  readonly usage: {
+    eraseOfCustomer(
+      tx: Transaction,
+      search: { readonly customerId: string; readonly from: string | null; readonly limit: number },
+    ): Promise<{ readonly count: number; readonly last: string | null }>;
+  };
 }
 
 type DeletedCustomer = Parameters<CustomerMirror['markErased']>[0];
 
-/** Erases the next batch, and returns the number of its rows. */
-type EraseBatch = () => Promise<number>;
+/** Erases the next batch. False if it was not full, so that nothing is left. */
+type EraseBatch = () => Promise<boolean>;
 
 /** What is left of a run. */
 interface Budget {
@@ -65,28 +72,44 @@ export class Erasure {
 
   async #run(signal: AbortSignal | undefined): Promise<void> {
     const { store } = this.#parts;
-    await this.#eraseDeleted({ batches: batchesPerRunMax, signal });
+    const failures = await this.#eraseDeleted({ batches: batchesPerRunMax, signal });
     const rewrite = this.#rewriter((tx, after) => store.lockUnchecked(tx, after, eventsPerBatch));
     await inBatches(rewrite, { batches: uncheckedBatchesPerRunMax, signal });
+    if (failures.size > 0) throw [...failures.values()][0];
   }
 
-  async #eraseDeleted(budget: Budget): Promise<void> {
+  /** Returns why customers could not be erased, by their ids. The others do not wait for them. */
+  async #eraseDeleted(budget: Budget): Promise<ReadonlyMap<string, unknown>> {
     const { customers } = this.#parts;
+    const failures = new Map<string, unknown>();
     while (budget.batches > 0 && !budget.signal?.aborted) {
-      const due = await customers.listToErase(customersPerPage);
+      const due = await customers.listToErase([...failures.keys()], customersPerPage);
       for (const customer of due) {
-        await customers.eraseOwned(customer.processorCustomerId);
-        for (const erase of this.#searchesFor(customer)) if (!(await inBatches(erase, budget))) return;
-        await customers.markErased(customer);
+        try {
+          if (!(await this.#erase(customer, budget))) return failures;
+        } catch (error) {
+          failures.set(customer.id, error);
+        }
       }
-      if (due.length < customersPerPage) return;
+      if (due.length < customersPerPage) break;
     }
+    return failures;
+  }
+
+  /** False if the run has to stop early. */
+  async #erase(customer: DeletedCustomer, budget: Budget): Promise<boolean> {
+    const { customers } = this.#parts;
+    await customers.eraseOwned(customer.processorCustomerId);
+    for (const erase of this.#searchesFor(customer)) if (!(await inBatches(erase, budget))) return false;
+    await customers.markErased(customer);
+    return true;
   }
 
   /** What removes the data of a customer from each table. */
   #searchesFor({ id, processorCustomerId, isSearched }: DeletedCustomer): readonly EraseBatch[] {
     const { database, store, events, deliveries, usage } = this.#parts;
     let last = 0;
+    let from: string | null = null;
     return [
       ...eventsOfCustomer.map((about) =>
         this.#rewriter((tx, after) =>
@@ -97,12 +120,18 @@ export class Erasure {
         const search = { customerId: id, after: last, limit: eventsPerBatch };
         const batch = await events.eraseOfCustomer(database, search);
         last = batch.last ?? last;
-        return batch.count;
+        return batch.count === eventsPerBatch;
       },
-      () => deliveries.eraseResponses(database, id, eventsPerBatch),
+      async () => (await deliveries.eraseResponses(database, id, eventsPerBatch)) >= eventsPerBatch,
       // A repeated batch may have read the customer before the deletion. It must still find the ids of its events, or
       // it would count them again. Long before the second search it has ended.
-      async () => (isSearched ? usage.eraseOfCustomer(database, id, eventsPerBatch) : 0),
+      async () => {
+        if (!isSearched) return false;
+        const search = { customerId: id, from, limit: usageEventsPerBatch };
+        const batch = await database.transaction((tx) => usage.eraseOfCustomer(tx, search));
+        from = batch.last;
+        return batch.count === usageEventsPerBatch;
+      },
     ];
   }
 
@@ -120,7 +149,7 @@ export class Erasure {
         return found;
       });
       after = locked.at(-1);
-      return locked.length;
+      return locked.length === eventsPerBatch;
     };
   }
 }
@@ -128,6 +157,6 @@ export class Erasure {
 /** Erases until a batch is not full. False if the run has to stop early. */
 async function inBatches(erase: EraseBatch, budget: Budget): Promise<boolean> {
   for (; budget.batches > 0 && !budget.signal?.aborted; budget.batches -= 1)
-    if ((await erase()) < eventsPerBatch) return true;
+    if (!(await erase())) return true;
   return false;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { instantOf } from '../../src/usage/usage-batch.ts';
+import { UsageErasureStore } from '../../src/usage/usage-erasure-store.ts';
 import { UsageStore } from '../../src/usage/usage-store.ts';
 import { createClient, readJson } from '../support/client.ts';
 import { createCustomer, createPlan } from '../support/objects.ts';
@@ -64,8 +65,14 @@ test("a deleted customer's usage keeps its numbers and loses its ids", async (t)
     await createMeter(till),
   ];
   const event = usageOf(customer, meter, { id: 'mary@example.com', quantity: 3 });
-  const events = Array.from({ length: 150 }, (_, index) => usageOf(customer, meter, { id: `mary-${index}` }));
-  await recordUsage(till, event, ...events, usageOf(other, meter, { id: 'kept' }));
+  // More than a batch, all of the same time.
+  const events = Array.from({ length: 1_200 }, (_, index) => ({
+    ...event,
+    id: `mary-${index}`,
+    quantity: 1,
+  }));
+  await recordUsage(till, event, ...events.slice(600), usageOf(other, meter, { id: 'kept' }));
+  await recordUsage(till, ...events.slice(0, 600));
   await till.call('DELETE', `/customers/${customer.id}`);
   await till.services.erasure.run();
   await searchAgain(till);
@@ -74,7 +81,7 @@ test("a deleted customer's usage keeps its numbers and loses its ids", async (t)
     rows.filter(({ id }) => /mary/.test(id)),
     [],
   );
-  assert.equal(rows.length, 152);
+  assert.equal(rows.length, 1_202);
   assert.equal(rows.filter(({ id }) => id === 'kept').length, 1);
   assert.deepEqual((await till.services.usageCheck.run(false)).wrong, []);
   // Nothing recognises the ids any more, so repeated events must not reach the counters.
@@ -88,7 +95,7 @@ test("a deleted customer's usage keeps its numbers and loses its ids", async (t)
   const [counter] = await till.sql<{ used: number }>(
     `select used from till.usage_counters where customer_id = '${customer.id}'`,
   );
-  assert.equal(counter?.used, 153);
+  assert.equal(counter?.used, 1_203);
 });
 
 /** The second search for personal data comes ten minutes after the first. */
@@ -96,6 +103,62 @@ async function searchAgain(till: TillInProcess): Promise<void> {
   await till.sql(`update till.customers set erase_at = erase_at - interval '11 minutes'`);
   await till.services.erasure.run();
 }
+
+test("the search for a deleted customer's usage reads each event a few times, however many there are", async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const [count, limit] = [3_000, 100];
+  // Events of thirty days. Of each day, 25 have the same time, and a batch ends between these.
+  await till.sql(
+    `insert into till.usage_events (at, window_start, quantity, created_at, customer_id, meter_id, day, application, id)
+     select at, at, 1, at, '${customer.id}', '${meter.id}', (at at time zone 'utc')::date, 'tests', 'mary-' || n
+     from (select n, date_trunc('day', now(), 'utc') - (n % 30) * interval '1 day'
+       + greatest(n / 30 - 25, 0) * interval '1 microsecond' as at from generate_series(1, ${count}) as n) as events`,
+  );
+  const store = new UsageErasureStore();
+  const read = await till.database.transaction(async (tx) => {
+    let from: string | null = null;
+    for (let batches = 0; batches <= count / limit; batches += 1) {
+      const batch = await store.eraseOfCustomer(tx, { customerId: customer.id, from, limit });
+      from = batch.last;
+    }
+    assert.equal(from, null, 'no batch is left');
+    const [rows] = await tx.query<{ read: number }>(
+      `select sum(idx_tup_fetch + seq_tup_read)::integer as read from pg_stat_xact_user_tables
+       where relname ~ '^usage_events_'`,
+    );
+    return rows?.read ?? 0;
+  });
+  assert.ok(read < 4 * count, `${read} rows were read`);
+  assert.deepEqual(await till.sql(`select id from till.usage_events where id ~ 'mary'`), []);
+});
+
+test('a customer that cannot be erased does not keep others from being erased', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const [failing, other, meter] = [
+    await createCustomer(till),
+    await createCustomer(till),
+    await createMeter(till),
+  ];
+  for (const customer of [failing, other]) {
+    await recordUsage(till, usageOf(customer, meter, { id: `mary-${customer.id}` }));
+    await till.call('DELETE', `/customers/${customer.id}`);
+  }
+  await till.services.erasure.run();
+  await till.sql(
+    `create function till.fail() returns trigger language plpgsql as $$ begin raise 'cannot be erased'; end $$`,
+  );
+  await till.sql(
+    `create trigger fail before update on till.usage_events for each row
+     when (old.customer_id = '${failing.id}') execute function till.fail()`,
+  );
+  await assert.rejects(searchAgain(till), /cannot be erased/);
+  const left = () => till.sql(`select customer_id as id from till.usage_events where id ~ 'mary'`);
+  assert.deepEqual(await left(), [{ id: failing.id }]);
+  await till.sql('drop trigger fail on till.usage_events');
+  await till.services.erasure.run();
+  assert.deepEqual(await left(), []);
+});
 
 test('a batch that is repeated while its customer is deleted and erased counts once', async (t) => {
   const till = await startTill({ in: 'process', for: t });
