@@ -18,6 +18,19 @@ interface Slice {
   readonly limit: number;
 }
 
+/**
+ * The first day since which no day was dropped, whatever USAGE_RETENTION_DAYS was then. Days after `today - 36` are never
+ * dropped, and a dropped one is never created again. So it is the end of the last gap before them.
+ */
+const keptSince = `(
+    select coalesce(min(day), today - 35)::timestamp at time zone 'utc' from (
+      select day, row_number() over (order by day desc)::integer as place from (
+        select to_date(right(relname, 8), 'YYYYMMDD') as day
+        from pg_catalog.pg_class join pg_catalog.pg_inherits on inhrelid = pg_class.oid
+        where inhparent = 'till.usage_events'::regclass and relname ~ '^usage_events_[0-9]{8}$') as days
+      where day < today - 35) as earlier
+    where day + place = today - 35)`;
+
 /** The SQL that computes counters again. */
 export class UsageCheckStore {
   /** The next customers that have counters, in the order of their ids. */
@@ -39,10 +52,15 @@ export class UsageCheckStore {
     );
   }
 
-  /** Only windows whose events are all kept: they begin on or after the day `since`. */
+  /**
+   * Only windows whose events are all kept: they begin on or after the day `since`, and no day was dropped from then on. A
+   * day cannot be dropped while the statement runs.
+   */
   findWrong(db: Queryable, customerIds: readonly string[], since: Date): Promise<readonly WrongCounter[]> {
     return db.query(
-      `select held.customer_id as "customerId", held.meter_id as "meterId", date_trunc('second', held.starts_at) as "startsAt",
+      `with kept as materialized (
+         select greatest($2, ${keptSince}) as since from (select (now() at time zone 'utc')::date as today) as clock)
+       select held.customer_id as "customerId", held.meter_id as "meterId", date_trunc('second', held.starts_at) as "startsAt",
          held.starts_at::text as "exactStart", held.used::text,
          coalesce(counted.sum, 0)::text as sum
        from till.usage_counters as held
@@ -51,7 +69,7 @@ export class UsageCheckStore {
          where customer_id = any($1) and window_start >= $2 group by 1, 2, 3
        ) as counted on counted.customer_id = held.customer_id and counted.meter_id = held.meter_id
          and counted.window_start = held.starts_at
-       where held.customer_id = any($1) and held.starts_at >= $2 and held.used <> coalesce(counted.sum, 0)
+       where held.customer_id = any($1) and held.starts_at >= (select since from kept) and held.used <> coalesce(counted.sum, 0)
        order by held.customer_id, held.meter_id, held.starts_at`,
       [customerIds, since],
     );

@@ -52,7 +52,7 @@ export class UsageCheck {
     });
   }
 
-  /** The first day whose events are certainly all kept. */
+  /** The first day that the next retention does not drop. Earlier ones may have dropped more. */
   #keptSince(): Date {
     const { clock, usageRetentionDays } = this.#parts;
     const keptMs = clock.now().getTime() - (usageRetentionDays - 1) * dayMs;

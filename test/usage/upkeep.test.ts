@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { instantOf } from '../../src/usage/usage-batch.ts';
 import { UsageErasureStore } from '../../src/usage/usage-erasure-store.ts';
 import { UsageStore } from '../../src/usage/usage-store.ts';
+import { startBackend } from '../support/backend.ts';
 import { createClient, readJson } from '../support/client.ts';
 import { createCustomer, createPlan } from '../support/objects.ts';
 import { subscribe } from '../support/subscribed.ts';
@@ -239,6 +240,45 @@ test('a counter that differs from its events is found, and corrected', async (t)
   await usageCheck.run(true);
   assert.equal((await readUsage(till, customer, meter))?.used, 5);
   assert.deepEqual((await usageCheck.run(false)).wrong, []);
+});
+
+test('after the retention was raised, windows with events that it has dropped are left as they are', async (t) => {
+  const backend = await startBackend(t);
+  const before = await startTill({ in: 'process', on: backend, usageRetentionDays: 36 });
+  const [customer, meter] = [await createCustomer(before), await createMeter(before)];
+  // Events of these days ago, whose windows began with them. The first one goes on.
+  const daysAgo = [60, 40, 36, 5, 0];
+  for (const days of daysAgo) {
+    await before.sql(
+      `select till.make_days('usage_events', today - ${days}, today - ${days})
+       from (select (now() at time zone 'utc')::date as today) as clock`,
+    );
+    await before.sql(
+      `with event as (
+         insert into till.usage_events (at, window_start, quantity, created_at, customer_id, meter_id, day, application, id)
+         select at, at, 10, at, '${customer.id}', '${meter.id}', (at at time zone 'utc')::date, 'tests', 'of-${days}'
+         from (select now() - interval '${days} days' as at) as time returning *)
+       insert into till.usage_counters (customer_id, meter_id, starts_at, ends_at, used)
+       select customer_id, meter_id, at, now() + interval '1 year', 10 from event`,
+    );
+  }
+  const dropped = () => before.sql<{ count: number }>('select count(*)::integer from till.usage_events');
+  assert.deepEqual(await dropped(), [{ count: 5 }]);
+  await before.services.retention.run();
+  assert.deepEqual(await dropped(), [{ count: 3 }]);
+  const raised = await startTill({ in: 'process', on: backend, usageRetentionDays: 90 });
+  assert.deepEqual((await raised.services.usageCheck.run(true)).wrong, []);
+  // What was dropped before is found by the days, even if a later day was not dropped with them.
+  await before.sql('update till.usage_counters set used = 11');
+  await before.sql(
+    `select till.make_days('usage_events', today - 70, today - 70)
+     from (select (now() at time zone 'utc')::date as today) as clock`,
+  );
+  const { wrong } = await raised.services.usageCheck.run(true);
+  const ages = wrong.map(({ startsAt }) => Math.round((Date.now() - startsAt.getTime()) / dayMs));
+  assert.deepEqual(ages, [36, 5, 0], 'whose events are kept');
+  const used = await before.sql('select used from till.usage_counters order by starts_at');
+  assert.deepEqual(used, [{ used: 11 }, { used: 11 }, { used: 10 }, { used: 10 }, { used: 10 }]);
 });
 
 test('sums above 2^53 are exact, and so is their correction', async (t) => {
