@@ -15,6 +15,8 @@ const eventsPerBatch = 100;
 const usageEventsPerBatch = 1_000;
 /** A million events of deleted customers per run: far more than expected. The limit ensures that every run ends. */
 const batchesPerRunMax = 10_000;
+/** If so many customers cannot be erased, the cause is probably the same for all. */
+const failuresMax = 100;
 /**
  * Twenty thousand events that must be searched again per run. So the data of a deleted customer waits for them for
  * seconds, not hours, and the load on the database is spread out.
@@ -82,7 +84,7 @@ export class Erasure {
   async #eraseDeleted(budget: Budget): Promise<ReadonlyMap<string, unknown>> {
     const { customers } = this.#parts;
     const failures = new Map<string, unknown>();
-    while (budget.batches > 0 && !budget.signal?.aborted) {
+    while (budget.batches > 0 && failures.size < failuresMax && !budget.signal?.aborted) {
       const due = await customers.listToErase([...failures.keys()], customersPerPage);
       for (const customer of due) {
         try {
