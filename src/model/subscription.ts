@@ -203,17 +203,21 @@ export function refuseCancellation({
   status,
   cancelAtPeriodEnd,
   cancelAt,
-  pendingChange,
+  pendingChange: change,
 }: Subscription): void {
   if (hasEnded(status))
     throw new Failure('subscription_ended', 'The subscription has ended. There is nothing to cancel.');
   if (cancelAtPeriodEnd || cancelAt !== null)
     throw new Failure('subscription_ending', 'The subscription ends already. There is nothing to cancel.');
-  if (pendingChange !== null)
-    throw new Failure(
-      'pending_change',
-      'A change of the subscription is pending. Change back to the current plan before the portal cancels it.',
-    );
+  if (change !== null) throw pendingChange();
+}
+
+/** Changing back also ends a planning that changes no plan. */
+export function pendingChange(): Failure {
+  return new Failure(
+    'pending_change',
+    'A change of the subscription is pending. Change back to the current plan before the portal cancels it.',
+  );
 }
 
 /** Whether no other period follows the current one. */

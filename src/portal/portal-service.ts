@@ -3,7 +3,7 @@ import type { CustomerService } from '../customers/customer-service.ts';
 import { invalidRequest, isDefiniteRefusal, notFound } from '../errors.ts';
 import type { Customer } from '../model/customer.ts';
 import { refuseReturnUrls } from '../model/return-url.ts';
-import { refuseCancellation, type Subscription } from '../model/subscription.ts';
+import { pendingChange, refuseCancellation, type Subscription } from '../model/subscription.ts';
 import type { NewPortalSession, PortalFlow } from '../processor/port/portal-calls.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
@@ -86,8 +86,11 @@ export class PortalService {
     { flow, subscriptionId }: PortalSessionRequest,
   ): Promise<{ readonly flow?: PortalFlow }> {
     if (flow === 'paymentMethod') return { flow: { kind: flow } };
+    // The portal could not cancel a subscription whose plan has changed at the end of its last period.
+    const planned = await this.#parts.subscriptions.endSpentPlannings(customer);
     if (subscriptionId === undefined) return {};
     const { processorSubscriptionId } = await this.#readToCancel(customer, subscriptionId);
+    if (planned.includes(processorSubscriptionId)) throw pendingChange();
     return { flow: { kind: 'cancel', processorSubscriptionId } };
   }
 

@@ -5,6 +5,7 @@ import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyChange, applyResponse, correct } from '../mirrors/refresh.ts';
+import type { Customer } from '../model/customer.ts';
 import type { Revisions } from '../model/fold.ts';
 import { isGrouped } from '../model/plan.ts';
 import { hasEnded, type Subscription, type SubscriptionFacts } from '../model/subscription.ts';
@@ -228,6 +229,31 @@ export class SubscriptionService {
       if (facts === null) await correct(mirror, processorSubscriptionId);
       else await applyResponse(database, mirror, facts, subscription);
     });
+  }
+
+  /**
+   * Ends the plannings of the customer's subscriptions that are spent, because the processor's pages cannot cancel a
+   * subscription that has one. Returns the processor's ids of the subscriptions that keep theirs.
+   */
+  async endSpentPlannings({ id, processorCustomerId }: Customer): Promise<readonly string[]> {
+    const { customers, processor } = this.#parts;
+    const { subscriptionChanges } = processor;
+    const open = await this.#readOpen(id);
+    if (open.size === 0) return [];
+    const plannings = await subscriptionChanges
+      .listPlannings(processorCustomerId)
+      .catch(async (error: unknown) => {
+        throw await customers.explainRefusal(error, id);
+      });
+    const kept: string[] = [];
+    for (const { processorSubscriptionId, isSpent } of plannings) {
+      const order = { processorSubscriptionId, idempotencyKey: randomUUID() };
+      // A subscription without a row is not Till's to change.
+      if (isSpent && open.has(processorSubscriptionId))
+        await this.inTurn(processorSubscriptionId, () => subscriptionChanges.endSpentPlanning(order));
+      else kept.push(processorSubscriptionId);
+    }
+    return kept;
   }
 
   /** Refreshes the rows of these subscriptions that do not show this payment method. */

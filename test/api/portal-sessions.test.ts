@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { after, beforeEach, describe, test } from 'node:test';
-import { readJson } from '../support/client.ts';
+import { after, beforeEach, describe, type TestContext, test } from 'node:test';
+import { subscribed } from '../support/changes.ts';
+import { type Client, readJson } from '../support/client.ts';
 import {
   confirmSecret,
   createCustomer,
@@ -20,7 +21,7 @@ type Id = { readonly id: string };
 
 beforeEach(() => till.clearFaults());
 
-function open({ id }: Id, body: object = {}, at = till): Promise<Response> {
+function open({ id }: Id, body: object = {}, at: Client = till): Promise<Response> {
   return at.call('POST', `/customers/${id}/portal-sessions`, { returnUrl, ...body });
 }
 
@@ -47,7 +48,7 @@ async function subscribe(): Promise<SubscriptionBody> {
   return subscription;
 }
 
-const cancelOf = ({ id, customerId }: SubscriptionBody, at = till) =>
+const cancelOf = ({ id, customerId }: SubscriptionBody, at: Client = till) =>
   open({ id: customerId }, { flow: 'cancel', subscriptionId: id }, at);
 
 describe('POST /customers/{id}/portal-sessions', () => {
@@ -225,6 +226,80 @@ describe('POST /customers/{id}/portal-sessions', () => {
     const rows = await till.sql<{ payload: string }>('select payload::text from till.webhook_events');
     assert.ok(rows.some(({ payload }) => payload.includes('billing_portal.session.created')));
     assert.ok(!rows.some(({ payload }) => payload.includes(secret)));
+  });
+});
+
+describe('after a planned change has taken effect', () => {
+  /** A subscription in the period after its plan has changed from one daily plan to another. */
+  async function changedLastPeriod(t: TestContext) {
+    const own = await startTill({ in: 'process', for: t, mustNotLogErrors: true });
+    const [first, second] = await Promise.all(
+      [1_000, 2_000].map((amount) => createPlan(own, { amount, interval: 'day' })),
+    );
+    const { subscription, changed, read } = await subscribed(own, { planId: String(first?.id) });
+    await changed({ planId: second?.id, when: 'periodEnd' });
+    await own.control('clock', { advanceSeconds: 90_000 });
+    await own.settle();
+    const { planId, pendingChange } = await read();
+    assert.deepEqual([planId, pendingChange], [second?.id, null]);
+    const { processorSubscriptionId: id } = subscription;
+    const scheduleId = async () => (await own.stripe.subscriptions.retrieve(id)).schedule;
+    return { own, first, subscription, changed, read, scheduleId };
+  }
+
+  test('201: the portal cancels the subscription', async (t) => {
+    const { own, subscription, read } = await changedLastPeriod(t);
+    const url = await urlOf(await cancelOf(subscription, own));
+    const fields = { method: 'POST', body: new URLSearchParams() };
+    const confirmed = await fetch(`${url}?step=cancel&subscription=${subscription.processorSubscriptionId}`, {
+      ...fields,
+      redirect: 'manual',
+    });
+    assert.equal(confirmed.status, 303);
+    await own.settle();
+    assert.equal((await read()).cancelAtPeriodEnd, true);
+  });
+
+  test('201: the first page of the portal offers the cancellation', async (t) => {
+    const { own, subscription } = await changedLastPeriod(t);
+    const page = await fetch(await urlOf(await open({ id: subscription.customerId }, {}, own)));
+    assert.match(await page.text(), /Cancel plan/);
+  });
+
+  test('409: a change that is planned meanwhile stays', async (t) => {
+    const { own, first, subscription, changed, read } = await changedLastPeriod(t);
+    const proxy = await startProcessorProxy(own);
+    const other = await startTill({ in: 'process', on: own, processorUrl: proxy.url });
+    proxy.holdOne('/v1/subscriptions', 'GET');
+    const opening = cancelOf(subscription, other);
+    const passOn = await (await proxy.nextHeld()).holdResponse();
+    await changed({ planId: first?.id, when: 'periodEnd' });
+    passOn();
+    await readProblem(await opening, 409, 'pending_change');
+    assert.equal((await read()).pendingChange?.planId, first?.id);
+  });
+
+  test('409: a schedule of the dashboard that still plans something stays', async (t) => {
+    const { own, subscription, scheduleId } = await changedLastPeriod(t);
+    const { stripe } = own;
+    const before = await scheduleId();
+    const { phases, current_phase: current } = await stripe.subscriptionSchedules.retrieve(String(before));
+    const last = phases.at(-1);
+    const items = last?.items.map(({ price, quantity }) => ({
+      price: String(price),
+      quantity: quantity ?? 1,
+    }));
+    assert(current && items);
+    await stripe.subscriptionSchedules.update(String(before), {
+      phases: [
+        { items, start_date: current.start_date, end_date: current.end_date },
+        { items, metadata: { ours: 'yes' } },
+      ],
+    });
+    await own.settle();
+    await readProblem(await cancelOf(subscription, own), 409, 'pending_change');
+    await urlOf(await open({ id: subscription.customerId }, {}, own));
+    assert.equal(await scheduleId(), before);
   });
 });
 

@@ -324,6 +324,12 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'key-1-release',
   ],
   [
+    'subscriptionChanges.listPlannings',
+    ({ subscriptionChanges }) => subscriptionChanges.listPlannings('cus_1'),
+    'GET /v1/subscriptions customer=cus_1&expand[0]=data.schedule&limit=100',
+    undefined,
+  ],
+  [
     'subscriptions.readToPay',
     ({ subscriptions }) => subscriptions.readToPay('sub_1'),
     'GET /v1/invoices subscription=sub_1&limit=100',

@@ -22,6 +22,12 @@ export interface SubscriptionChangeCalls {
   ): Promise<ChangeResult>;
   /** Settles the charge of the change that waits for its payment. */
   settleWaitingChange(order: ChangeOrder): Promise<ChangeResult>;
+  /** The live subscriptions of a customer that have an object which plans later periods. */
+  listPlannings(processorCustomerId: string): Promise<readonly Planning[]>;
+  /** Ends the planning of a subscription if it is spent. Returns the subscription after that. */
+  endSpentPlanning(
+    order: KeyedWrite & { readonly processorSubscriptionId: string },
+  ): Promise<SubscriptionFacts>;
   /** Plans a change for the end of the period. It replaces any other planned change. */
   changeAtPeriodEnd(order: ChangeOrder & PlannedChange): Promise<SubscriptionFacts>;
   /**
@@ -52,6 +58,13 @@ export interface SubscriptionChangeCalls {
   preview(change: PreviewedItemsChange | Resumption): Promise<Attempt<ChangePreview | null>>;
 }
 
+/** While a subscription has a planning, the processor's pages cannot cancel it. */
+export interface Planning {
+  readonly processorSubscriptionId: string;
+  /** Everything that it planned has taken effect. */
+  readonly isSpent: boolean;
+}
+
 /** A subscription with the processor's ids of its parts, which a change needs. */
 export interface ChangeableSubscription {
   readonly subscription: SubscriptionFacts;
@@ -64,6 +77,8 @@ export interface ChangeableSubscription {
   readonly changeInvoiceId: string | null;
   /** The processor's id of the object that plans later periods. Null if there is none. */
   readonly processorPlanningId: string | null;
+  /** Everything that it planned has taken effect. */
+  readonly isPlanningSpent: boolean;
   /** The marks of its newest changes, newest first. */
   readonly changeMarks: readonly string[];
   /** The marks that it gets when the change that waits is paid. */

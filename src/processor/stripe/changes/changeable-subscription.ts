@@ -8,6 +8,7 @@ import { readSubscription } from '../objects/read-subscription.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
 import { ifReadable, noLinks, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { isScheduleSpent } from './schedule-phases.ts';
 
 export async function readChangeable(
   context: AdapterContext,
@@ -36,6 +37,7 @@ export function mapChangeable(value: unknown, asOf: AsOf): ChangeableSubscriptio
     items,
     changeInvoiceId: pendingUpdate?.processorInvoiceId ?? null,
     processorPlanningId: processorScheduleId,
+    isPlanningSpent: isScheduleSpent(subscription),
     changeMarks: changeMarksOf(subscription),
     waitingMarks: pendingUpdate?.changeMarks ?? [],
     state: JSON.stringify({

@@ -2,16 +2,23 @@ import { Failure, isDefiniteRefusal } from '../../../errors.ts';
 import type { SubscriptionFacts } from '../../../model/subscription.ts';
 import { type Attempt, concurrentChange, notReached } from '../../port/attempt.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
-import type { ChangeableSubscription, ChangeOrder, PlannedChange } from '../../port/subscription-changes.ts';
+import type {
+  ChangeableSubscription,
+  ChangeOrder,
+  PlannedChange,
+  Planning,
+  SubscriptionChangeCalls,
+} from '../../port/subscription-changes.ts';
 import { hasMoreItems } from '../objects/map-subscription.ts';
 import { quantityOf } from '../objects/map-subscription-terms.ts';
 import { readSubscription } from '../objects/read-subscription.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, refused } from '../wire/attempt.ts';
+import { fetchFrom, mapAll } from '../wire/listing.ts';
 import type { Refusal } from '../wire/refusal.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { readChangeable } from './changeable-subscription.ts';
-import { type Phase, phasesWithChange, phasesWithMethod } from './schedule-phases.ts';
+import { isScheduleSpent, type Phase, phasesWithChange, phasesWithMethod } from './schedule-phases.ts';
 
 /**
  * Plans a change for the end of the period with a schedule, which contains everything that the subscription has. A
@@ -155,6 +162,28 @@ export async function releaseSchedule(
   const current = await readChangeable(context, processorSubscriptionId);
   if (current.processorPlanningId === processorPlanningId)
     throw notReached(attempt, 'subscription', 'unchanged');
+}
+
+/** Without a status filter, the processor leaves out canceled subscriptions. */
+export async function listPlannings(context: AdapterContext, customer: string): Promise<readonly Planning[]> {
+  const fetch = fetchFrom(context.stripe.subscriptions, { customer, expand: ['data.schedule'] });
+  const plannings = await mapAll(context, 'subscriptions.list', fetch, (value) => {
+    const subscription = WireObject.parse(value, 'subscription').expectKind('subscription');
+    if (subscription.optional('reference', 'schedule') === null) return null;
+    return { processorSubscriptionId: subscription.id(), isSpent: isScheduleSpent(subscription) };
+  });
+  return plannings.filter((planning) => planning !== null);
+}
+
+/** A change may have planned something since the planning was listed, so it is read again. */
+export async function endSpentPlanning(
+  context: AdapterContext,
+  { processorSubscriptionId, idempotencyKey }: Parameters<SubscriptionChangeCalls['endSpentPlanning']>[0],
+): Promise<SubscriptionFacts> {
+  const found = await readChangeable(context, processorSubscriptionId);
+  if (!found.isPlanningSpent) return found.subscription;
+  await releaseSchedule(context, found, idempotencyKey);
+  return (await readChangeable(context, processorSubscriptionId)).subscription;
 }
 
 interface NewPhases {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { PlannedChange } from '../../port/subscription-changes.ts';
 import { WireObject } from '../wire/wire-object.ts';
-import { phasesWithChange, phasesWithMethod, scheduledMethods } from './schedule-phases.ts';
+import { isScheduleSpent, phasesWithChange, phasesWithMethod, scheduledMethods } from './schedule-phases.ts';
 
 const item = {
   id: 'si_1',
@@ -154,4 +154,26 @@ test('a schedule charges the payment method of the phase, else of the schedule, 
   assert.deepEqual(scheduledMethods(subscription({}, { current_phase: null })), []);
   for (const schedule of [null, 'sub_sched_1'])
     assert.deepEqual(scheduledMethods(subscription({ schedule })), []);
+});
+
+test('a schedule is spent in its last phase, if the subscription then continues and nothing else is planned', () => {
+  const inLastPhase = { end_behavior: 'release', current_phase: { start_date: 250, end_date: 300 } };
+  const isSpent = (values: object | null | string) =>
+    isScheduleSpent(
+      typeof values === 'object' && values !== null
+        ? subscription({}, { ...inLastPhase, ...values })
+        : subscription({ schedule: values }),
+    );
+  assert.equal(isSpent({}), true);
+  for (const values of [
+    { current_phase: { start_date: 100, end_date: 250 } },
+    { end_behavior: 'cancel' },
+    { current_phase: null },
+    { pause_schedules: [{ key: 'summer' }] },
+    // A change creates its schedule with a single phase, and adds the other one with a second call.
+    { phases: [later] },
+    null,
+    'sub_sched_1',
+  ])
+    assert.equal(isSpent(values), false, JSON.stringify(values));
 });

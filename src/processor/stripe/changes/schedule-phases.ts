@@ -3,7 +3,7 @@ import { UnmappableError } from '../../port/event-facts.ts';
 import type { ItemChange, PlannedChange } from '../../port/subscription-changes.ts';
 import { quantityOf } from '../objects/map-subscription-terms.ts';
 import { mainMarkKey } from '../wire/wire-metadata.ts';
-import { WireObject } from '../wire/wire-object.ts';
+import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
 export type Phase = Stripe.SubscriptionScheduleUpdateParams.Phase;
 type PhaseItem = Stripe.SubscriptionScheduleUpdateParams.Phase.Item;
@@ -83,7 +83,28 @@ export function scheduledMethods(subscription: WireObject): readonly (string | n
   return [current, ...later].map((phase) => phase.referenceOrNull('default_payment_method') ?? byDefault);
 }
 
+/**
+ * Whether the subscription has a schedule whose last phase runs, after which the subscription continues unchanged. A
+ * schedule with a single phase may be one that a change has just created, so it does not count.
+ */
+export function isScheduleSpent(subscription: WireObject): boolean {
+  const schedule = subscription.optional('object', 'schedule');
+  if (schedule === null) return false;
+  const isSpent = ifReadable(() => {
+    const pauses = schedule.optional('array', 'pause_schedules') ?? [];
+    const { past, later } = openPhases(subscription);
+    return (
+      schedule.text('end_behavior') === 'release' &&
+      pauses.length === 0 &&
+      past.length > 0 &&
+      later.length === 0
+    );
+  });
+  return isSpent === true;
+}
+
 interface OpenPhases {
+  readonly past: readonly WireObject[];
   readonly current: WireObject;
   readonly later: readonly WireObject[];
 }
@@ -93,12 +114,12 @@ function openPhases(subscription: WireObject): OpenPhases {
   const start = schedule.object('current_phase').wholeNumber('start_date');
   const phases = schedule
     .objects('phases')
-    .filter((phase) => phase.wholeNumber('start_date') >= start)
     .toSorted((a, b) => a.wholeNumber('start_date') - b.wholeNumber('start_date'));
-  const [current, ...later] = phases;
+  const past = phases.filter((phase) => phase.wholeNumber('start_date') < start);
+  const [current, ...later] = phases.slice(past.length);
   if (current === undefined)
     throw new UnmappableError('subscription.schedule.phases lacks the current phase');
-  return { current, later };
+  return { past, current, later };
 }
 
 /** The settings that a phase must name, because the subscription loses them otherwise. */

@@ -4,7 +4,7 @@ import { changeNow, settleCharge, settleWaitingChange } from './change-now.ts';
 import { changeSettings } from './change-settings.ts';
 import { readChangeable } from './changeable-subscription.ts';
 import { dropPendingChange } from './drop-pending-change.ts';
-import { changeAtPeriodEnd } from './planned-changes.ts';
+import { changeAtPeriodEnd, endSpentPlanning, listPlannings } from './planned-changes.ts';
 import { previewChange } from './preview-change.ts';
 import { restoreOfVoidedInvoices } from './waiting-items.ts';
 
@@ -14,6 +14,8 @@ export function createSubscriptionChangeCalls(context: AdapterContext): Subscrip
     read: (processorSubscriptionId) => readChangeable(context, processorSubscriptionId),
     changeNow: (order) => changeNow(context, order),
     settleWaitingChange: (order) => settleWaitingChange(context, order.found, order.idempotencyKey),
+    listPlannings: (processorCustomerId) => listPlannings(context, processorCustomerId),
+    endSpentPlanning: (order) => endSpentPlanning(context, order),
     changeAtPeriodEnd: (order) => changeAtPeriodEnd(context, order),
     changeSettings: (order) => changeSettings(context, order),
     dropPendingChange: async ({ found, which, idempotencyKey }) =>
