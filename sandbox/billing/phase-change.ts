@@ -36,7 +36,9 @@ export function applyPhase(
   const isSame =
     discounts.length === before.discounts.length &&
     discounts.every((one, index) => 'existing' in one && one.existing.id === before.discounts[index]);
+  const tax = phase.automatic_tax ?? schedule.default_settings.automatic_tax;
   const changes: Partial<Subscription> = {
+    ...(tax === undefined ? {} : { automatic_tax: tax }),
     default_payment_method: phase.default_payment_method ?? schedule.default_settings.default_payment_method,
     metadata: { ...before.metadata, ...phase.metadata },
     ...(isSame ? {} : { discounts: changeDiscounts(store, before, discounts) }),

@@ -14,6 +14,7 @@ export function scheduleFrom(store: Store, subscription: Subscription): Subscrip
     billing_mode: subscription.billing_mode,
     customer: subscription.customer,
     defaultMethod: subscription.default_payment_method,
+    defaultTax: subscription.automatic_tax,
     end_behavior: ends ? 'cancel' : 'release',
     metadata: {},
     phases: [presentPhase(subscription)],
@@ -26,10 +27,12 @@ export function newSchedule(
   store: Store,
   {
     defaultMethod,
+    defaultTax = { disabled_reason: null, enabled: false, liability: null },
     ...input
   }: Pick<SubscriptionSchedule, 'billing_mode' | 'end_behavior' | 'metadata' | 'phases'> & {
     readonly customer: string;
     readonly defaultMethod: string | null;
+    readonly defaultTax?: Subscription['automatic_tax'];
   },
 ): SubscriptionSchedule {
   return store.put(store.subscriptionSchedules, {
@@ -40,7 +43,7 @@ export function newSchedule(
     ),
     default_settings: {
       ...nulls('application_fee_percent billing_thresholds description on_behalf_of transfer_data'),
-      automatic_tax: { disabled_reason: null, enabled: false, liability: null },
+      automatic_tax: defaultTax,
       billing_cycle_anchor: 'automatic',
       collection_method: 'charge_automatically',
       default_payment_method: defaultMethod,

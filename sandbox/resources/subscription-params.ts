@@ -11,7 +11,13 @@ import { discountsParam, oldDiscountParams } from './discount-params.ts';
 import { addedItemsParam } from './invoice-items.ts';
 import { checkEmail, invoicePaymentSettings } from './invoice-params.ts';
 import { inlinePrice, recurringPriceParams } from './products.ts';
-import { automaticTaxParam, checkTaxLocation, taxRatesFrom, taxRatesParam } from './tax-rates.ts';
+import {
+  automaticTaxFrom,
+  automaticTaxParam,
+  checkTaxLocation,
+  taxRatesFrom,
+  taxRatesParam,
+} from './tax-rates.ts';
 
 /** The processor's own limits. */
 export const itemsMax = 20;
@@ -145,13 +151,7 @@ export function billingFrom(
       ? {}
       : { collection_method: method, days_until_due: method === 'send_invoice' ? days : null }),
     ...(rates !== undefined && { default_tax_rates: taxRatesFrom(store, rates, 'default_tax_rates') }),
-    ...(tax !== undefined && {
-      automatic_tax: {
-        disabled_reason: null,
-        enabled: tax.enabled,
-        liability: tax.enabled ? { type: 'self' } : null,
-      },
-    }),
+    ...(tax !== undefined && { automatic_tax: automaticTaxFrom(tax) }),
   };
 }
 

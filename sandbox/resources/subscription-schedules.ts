@@ -15,7 +15,13 @@ import { discountsParam, wantedDiscounts } from './discount-params.ts';
 import { interval } from './products.ts';
 import { Resource } from './resource.ts';
 import * as terms from './subscription-params.ts';
-import { taxRatesFrom, taxRatesParam } from './tax-rates.ts';
+import {
+  automaticTaxFrom,
+  automaticTaxParam,
+  checkTaxLocation,
+  taxRatesFrom,
+  taxRatesParam,
+} from './tax-rates.ts';
 
 /** The processor's own limit for the running phase and future phases. */
 const phasesMax = 10;
@@ -32,6 +38,7 @@ const phaseFields = {
       terms.itemsMax,
     ),
   ),
+  automatic_tax: automaticTaxParam,
   billing_cycle_anchor: p.oneOf('automatic', 'phase_start'),
   currency: p.text(),
   default_payment_method: p.text(),
@@ -241,6 +248,7 @@ function phasesFrom(
     );
     return {
       ...scheduling.unusedPhaseParts,
+      ...taxOf(store, phase, subscription),
       billing_cycle_anchor: phase.billing_cycle_anchor ?? null,
       currency: subscription.currency,
       default_payment_method: phase.default_payment_method ?? null,
@@ -260,6 +268,17 @@ function phasesFrom(
   });
   const first = phases[0]?.start_date ?? 0;
   return [...schedule.phases.filter(({ end_date: end }) => end <= first && end <= now), ...phases];
+}
+
+/** A phase without it has the default of the schedule. */
+function taxOf(
+  store: Store,
+  { automatic_tax: tax }: GivenPhase,
+  { customer }: Scheduled,
+): Pick<SchedulePhase, 'automatic_tax'> {
+  if (tax === undefined) return {};
+  if (tax.enabled) checkTaxLocation(store, customer);
+  return { automatic_tax: automaticTaxFrom(tax) };
 }
 
 function pricesOf(store: Store, phase: GivenPhase, subscription: Scheduled, index: number): Price[] {

@@ -1,6 +1,6 @@
 import type { Store } from '../state/store.ts';
 import { nulls } from '../wire/nulls.ts';
-import type { TaxRate } from '../wire/objects.ts';
+import type { Subscription, TaxRate } from '../wire/objects.ts';
 import * as p from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
@@ -72,6 +72,11 @@ export const automaticTaxParam = p.object({
   enabled: p.required(p.bool),
   liability: p.object({ type: p.required(p.oneOf('self')) }),
 });
+
+/** How an object shows what was asked for. */
+export function automaticTaxFrom({ enabled }: { readonly enabled: boolean }): Subscription['automatic_tax'] {
+  return { disabled_reason: null, enabled, liability: enabled ? { type: 'self' } : null };
+}
 
 /** Automatic taxes depend on where the customer is. */
 export function checkTaxLocation(store: Store, customerId: string): void {

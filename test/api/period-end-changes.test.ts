@@ -37,6 +37,16 @@ async function schedulesOf({ processorSubscriptionId: id }: SubscriptionBody) {
   return (await stripe.subscriptionSchedules.list({ customer: String(customer), limit: 100 })).data;
 }
 
+/** As the dashboard does: only the phases name it. */
+async function enableTaxOfPhases(subscription: SubscriptionBody): Promise<void> {
+  const schedule = await scheduleOf(subscription);
+  const phases = schedule?.phases.map(({ items, start_date, end_date }) => ({
+    items: items.map(({ price, quantity = 1 }) => ({ price: String(price), quantity })),
+    ...{ start_date, end_date, automatic_tax: { enabled: true } },
+  }));
+  await stripe.subscriptionSchedules.update(String(schedule?.id), { phases: phases ?? [] });
+}
+
 async function nextPeriod(): Promise<void> {
   await till.control('clock', { advanceSeconds: daySeconds + 60 });
   await till.settle();
@@ -216,6 +226,27 @@ describe('a change that waits for the end of the period', () => {
     assert.deepEqual([later.planId, later.quantity, later.pendingChange], [ours.id, 1, null]);
     assert.equal(later.defaultPaymentMethodId, subscription.defaultPaymentMethodId);
   });
+
+  for (const from of ['the subscription', 'a phase'])
+    test(`keeps automatic taxes of ${from}, even after another card`, async () => {
+      const subscription = await subscribe(till);
+      const { processorSubscriptionId: id } = subscription;
+      const { customer } = await stripe.subscriptions.retrieve(id);
+      await stripe.customers.update(String(customer), { address: { country: 'DE' } });
+      if (from === 'the subscription')
+        await stripe.subscriptions.update(id, { automatic_tax: { enabled: true } });
+      const other = await daily();
+      await changed(till, subscription, { planId: other.id, when: 'periodEnd' });
+      if (from === 'a phase') await enableTaxOfPhases(subscription);
+      const { paymentMethodId } = await saveCard(till, { id: subscription.customerId });
+      await changed(till, subscription, { paymentMethodId });
+      const isTaxed = async () => (await stripe.subscriptions.retrieve(id)).automatic_tax.enabled;
+      assert.equal(await isTaxed(), true);
+      await changed(till, subscription, { planId: other.id, quantity: 2, when: 'periodEnd' });
+      await nextPeriod();
+      assert.equal((await readSubscription(till, subscription)).quantity, 2);
+      assert.equal(await isTaxed(), true);
+    });
 
   test('is replaced by a change now', async () => {
     const subscription = await subscribe(till);

@@ -112,6 +112,23 @@ test('other items stay, a metered one without a quantity, and a missing main ite
   );
 });
 
+test('settings of the phase and of its items stay, but a new price has no thresholds of usage', () => {
+  const tax = { automatic_tax: { disabled_reason: null, enabled: true, liability: { type: 'self' } } };
+  const withSettings = { ...phase, ...tax, invoice_settings: { days_until_due: 14, issuer: null } };
+  const [current, last] = [withSettings, { ...withSettings, ...{ start_date: 250, end_date: 300 } }];
+  const first = { ...item, discounts: ['di_3'], billing_thresholds: { usage_gte: 9 } };
+  const found = subscription({ items: { data: [first] } }, { phases: [current, last] });
+  const phases = [...phasesWithChange(found, change), ...phasesWithMethod(found, 'pm_2')];
+  for (const one of phases) {
+    assert.deepEqual(one.automatic_tax, { enabled: true, liability: { type: 'self' } });
+    assert.deepEqual(one.invoice_settings, { days_until_due: 14 });
+  }
+  const discounts = [{ discount: 'di_3' }];
+  const kept = { price: 'price_1', quantity: 2, metadata: { seat: 'a' }, discounts };
+  assert.deepEqual(phases[0]?.items, [{ ...kept, billing_thresholds: { usage_gte: 9 } }]);
+  assert.deepEqual(phases[1]?.items, [{ ...kept, price: 'price_3', quantity: 5 }]);
+});
+
 test('items are added, changed and removed together, and the mark names the main plan', () => {
   const others = ['si_2', 'si_3'].map((id) => ({ ...item, id, price: `price_of_${id}`, metadata: {} }));
   const [, next] = phasesWithChange(subscription({ items: { data: [item, ...others] } }), {

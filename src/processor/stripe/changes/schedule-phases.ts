@@ -3,11 +3,11 @@ import { UnmappableError } from '../../port/event-facts.ts';
 import type { ItemChange, PlannedChange } from '../../port/subscription-changes.ts';
 import { quantityOf } from '../objects/map-subscription-terms.ts';
 import { mainMarkKey } from '../wire/wire-metadata.ts';
-import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { ifReadable, type WireObject } from '../wire/wire-object.ts';
+import { copied, idOf, itemSettings, phaseDiscount, settingsOf, taxOf } from './phase-settings.ts';
 
 export type Phase = Stripe.SubscriptionScheduleUpdateParams.Phase;
 type PhaseItem = Stripe.SubscriptionScheduleUpdateParams.Phase.Item;
-type PhaseDiscount = Stripe.SubscriptionScheduleUpdateParams.Phase.Discount;
 
 /**
  * Two phases: the subscription as it is until the end of its period, then the same with the change. A phase clears the
@@ -18,7 +18,7 @@ export function phasesWithChange(subscription: WireObject, change: PlannedChange
   const items = subscription.list('items');
   const main = items.find((item) => item.id() === change.processorMainItemId);
   if (main === undefined) throw new UnmappableError('subscription.items lacks the item of the main plan');
-  const carriedOver = { ...settingsOf(current), ...termsOf(subscription) };
+  const carriedOver = { ...settingsOf(current), ...taxOf(subscription, current), ...termsOf(subscription) };
   const cancelAt = subscription.optional('wholeNumber', 'cancel_at');
   return [
     {
@@ -46,7 +46,10 @@ function itemsAfter(items: readonly WireObject[], changes: readonly ItemChange[]
     if (change === undefined) return [phaseItem(item)];
     if ('isRemoved' in change) return [];
     const { processorPriceId: price = item.reference('price'), quantity } = change;
-    return [{ ...phaseItem(item), price, quantity }];
+    const { billing_thresholds, ...kept } = phaseItem(item);
+    // Thresholds are for metered prices, and the new one has a quantity.
+    const thresholds = price === kept.price && billing_thresholds !== undefined ? { billing_thresholds } : {};
+    return [{ ...kept, ...thresholds, price, quantity }];
   });
   const added = changes.flatMap((change) =>
     change.processorItemId === null ? [{ price: change.processorPriceId, quantity: change.quantity }] : [],
@@ -60,7 +63,8 @@ export function phasesWithMethod(subscription: WireObject, paymentMethodId: stri
   const method = { default_payment_method: paymentMethodId };
   return [
     {
-      ...{ ...settingsOf(current), ...termsOf(subscription), ...trialOf(subscription) },
+      ...{ ...settingsOf(current), ...taxOf(subscription, current) },
+      ...{ ...termsOf(subscription), ...trialOf(subscription) },
       items: subscription.list('items').map(phaseItem),
       start_date: current.wholeNumber('start_date'),
       end_date: current.wholeNumber('end_date'),
@@ -144,7 +148,7 @@ function phaseItem(item: WireObject): PhaseItem & { readonly price: string } {
     price: item.reference('price'),
     // The processor refuses a quantity of a metered price.
     ...(quantity === null ? {} : { quantity }),
-    ...itemExtras(item),
+    ...itemSettings(item),
   };
 }
 
@@ -153,6 +157,7 @@ function laterPhase(phase: WireObject): Phase {
   const discounts = phase.objects('discounts').map(phaseDiscount);
   return {
     ...settingsOf(phase),
+    ...taxOf(null, phase),
     ...copied(phase, ['billing_cycle_anchor', 'proration_behavior', 'metadata']),
     items: phase.objects('items').map(phaseItem),
     start_date: phase.wholeNumber('start_date'),
@@ -160,48 +165,4 @@ function laterPhase(phase: WireObject): Phase {
     ...(trialEnd === null ? {} : { trial_end: trialEnd }),
     ...(discounts.length === 0 ? {} : { discounts }),
   };
-}
-
-function phaseDiscount(discount: WireObject): PhaseDiscount {
-  const name = (['discount', 'promotion_code', 'coupon'] as const).find(
-    (field) => discount.optional('reference', field) !== null,
-  );
-  if (name === undefined) throw new UnmappableError(`${discount.path} names no discount`);
-  return { [name]: discount.reference(name) };
-}
-
-/** Other settings of an item, which can be set in the dashboard. */
-function itemExtras(item: WireObject): Partial<PhaseItem> {
-  const taxRates = idsIn(item, 'tax_rates');
-  return { ...copied(item, ['metadata']), ...(taxRates.length === 0 ? {} : { tax_rates: taxRates }) };
-}
-
-/**
- * Other settings of a phase, which can be set in the dashboard. The processor's parameters have the same names as its
- * fields.
- */
-function settingsOf(phase: WireObject): Partial<Phase> {
-  const taxRates = idsIn(phase, 'default_tax_rates');
-  return {
-    ...copied(phase, ['collection_method', 'description', 'application_fee_percent']),
-    ...(taxRates.length === 0 ? {} : { default_tax_rates: taxRates }),
-  };
-}
-
-/** The fields that have a value, as parameters. Their types are those of the processor's own object. */
-function copied(object: WireObject, fields: readonly string[]): Record<string, never> {
-  const values = fields.flatMap((field) => {
-    const value = object.has(field) ? object.raw(field) : null;
-    const isEmpty = value === null || (typeof value === 'object' && Object.keys(value).length === 0);
-    return isEmpty ? [] : [[field, value]];
-  });
-  return Object.fromEntries(values);
-}
-
-function idsIn(object: WireObject, field: string): string[] {
-  return (object.optional('array', field) ?? []).map(idOf);
-}
-
-function idOf(value: unknown): string {
-  return WireObject.parse({ value }, 'reference').reference('value');
 }
