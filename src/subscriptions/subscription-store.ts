@@ -143,11 +143,14 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
     );
   }
 
-  /** The plans of the other subscriptions of a customer that have or had a trial. */
+  /**
+   * The plans to which the other subscriptions of a customer have or had a trial. A trigger keeps those that a
+   * subscription no longer has.
+   */
   async listPlansOfTrials(db: Queryable, customerId: string, exceptId: string): Promise<readonly string[]> {
     const rows = await db.query<{ planId: string }>(
-      `select distinct plan_id as "planId" from till.subscriptions
-       where customer_id = $1 and trial_end is not null and id <> $2`,
+      `select distinct unnest(coalesce(trial_plan_ids, array[plan_id])) as "planId" from till.subscriptions
+       where customer_id = $1 and (trial_end is not null or trial_plan_ids is not null) and id <> $2`,
       [customerId, exceptId],
     );
     return rows.map(({ planId }) => planId);
