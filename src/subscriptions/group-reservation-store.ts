@@ -39,6 +39,15 @@ export class GroupReservationStore {
     return row?.subscriptionId;
   }
 
+  /** The names of the groups that a claim holds. */
+  async listGroups(db: Queryable, claimId: string): Promise<readonly string[]> {
+    const rows = await db.query<{ groupName: string }>(
+      'select group_name as "groupName" from till.group_reservations where claim_id = $1',
+      [claimId],
+    );
+    return rows.map(({ groupName }) => groupName);
+  }
+
   async endReservation(tx: Queryable, claimId: string): Promise<void> {
     await tx.query('delete from till.group_reservations where claim_id = $1', [claimId], 'end_group');
   }

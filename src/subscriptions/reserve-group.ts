@@ -61,9 +61,11 @@ export async function reserveGroup(
   const [plan] = await plans.findAll(tx, [planId]);
   const groupName = plan === undefined ? null : groupOf(plan);
   if (groupName === null) return null;
-  const isHeld = admission !== 'new' && (await groups.findSubscription(tx, claimId)) !== undefined;
-  if (isHeld) return claimId;
+  const held = admission === 'new' ? [] : await groups.listGroups(tx, claimId);
+  if (held.includes(groupName)) return claimId;
   const holder = await groups.reserve(tx, { customerId, groupName, subscriptionId, claimId });
+  // The plan was moved to another group after the claim was admitted.
+  if (held.length > 0) return claimId;
   if (admission === 'again') return holder;
   const others = await listLive(tx, parts, joining, groupName);
   const live = others.find(({ status }) => !(joining.replacesIncomplete && status === 'incomplete'));

@@ -141,6 +141,23 @@ test('201: an idempotency key returns its own subscription, even if the plan joi
   await assertNothingReserved();
 });
 
+test('a resumed request also holds the group to which its plan was moved meanwhile', async () => {
+  const [plan, other] = [await createPlan(till, { group: 'l' }), await createPlan(till, { group: 'm' })];
+  const { id } = await createCustomer(till);
+  const body = { idempotencyKey: 'moved-meanwhile' };
+  await till.setFault({ operation: 'subscriptions.create', kind: 'reset_before', times: triesPerCall });
+  await readProblem(await subscribe(id, plan.id, body), 503, 'processor_unavailable');
+  await readJson(await call('PATCH', `/plans/${plan.id}`, { group: 'm' }), 200);
+  await till.setFault({ operation: 'subscriptions.create', kind: 'hang' });
+  const resumed = subscribe(id, plan.id, body);
+  await till.faultsTaken();
+  const held = await till.sql('select group_name as name from till.group_reservations order by group_name');
+  assert.deepEqual(held, [{ name: 'l' }, { name: 'm' }]);
+  await till.clearFaults();
+  await assertTaken(id, other.id, await created(await resumed));
+  await assertNothingReserved();
+});
+
 test('200: a change is finished under its idempotency key, even if the plan joined a taken group before the retry', async () => {
   const [grouped, later] = [await createPlan(till, { group: 'k' }), await createPlan(till, { amount: 800 })];
   const { customer, subscription } = await createActive(till);
