@@ -123,6 +123,11 @@ function joinCursor(cursor: string, position: Position): string {
   return `${cursor}${separator}${formatPosition(position)}`;
 }
 
+/** The cursor of the list itself. */
+export function withoutPosition(cursor: string | undefined): string | undefined {
+  return splitCursor(cursor).cursor;
+}
+
 /** Without a valid position, the text is returned as it is, and is refused as a cursor. */
 function splitCursor(sent: string | undefined): {
   readonly cursor: string | undefined;

@@ -9,7 +9,7 @@ import { columnsOf } from './csv/csv.ts';
 import { type CsvPageRequest, wantsCsv } from './csv/csv-exports.ts';
 import { withCsv } from './csv/csv-response.ts';
 import { describeResponse, Include, type ListQueryValues, listOf, listQuery } from './docs/api-schema.ts';
-import { readWithPosition } from './positions.ts';
+import { readWithPosition, withoutPosition } from './positions.ts';
 
 /** How a row shows its customer, if a request includes it. */
 export interface IncludedCustomers<Row> {
@@ -130,7 +130,9 @@ export function registerListRoute<Row, View>(app: FastifyInstance, route: ListRo
         return { ...page, data: await withCustomers(data, included, toResponse) };
       };
       const read = (wanted: ListRequest) =>
-        readWithPosition(request, wanted.cursor, (cursor) => readPage({ ...wanted, cursor }));
+        readWithPosition(request, wanted.cursor, (cursor) =>
+          readPage({ ...wanted, cursor, upTo: withoutPosition(wanted.upTo) }),
+        );
       if (!wantsCsv(request)) return read(asked);
       return request.server.csvExports.send(request, reply, {
         name: plural,

@@ -21,6 +21,8 @@ export interface ListRequest {
   readonly sort?: string | undefined;
   /** For an export, which needs no total: the number of rows to skip before the page. */
   readonly skip?: number | undefined;
+  /** For an export: the cursor of the last row to read. The row itself may have left the list. */
+  readonly upTo?: string | undefined;
   readonly filters: FilterValues;
 }
 
@@ -59,7 +61,8 @@ export async function listPage<Row extends { readonly id: string }>(
   const { text, values } = listStatement(list, selection, place, sort);
   const rows = await db.query<Row & ListColumns>(text, values);
   // An empty page has one row, which contains only the total.
-  const found = rows.filter(({ id }) => id !== null);
+  const upTo = request.upTo === undefined ? undefined : readCursor(request.upTo, query);
+  const found = rows.filter((row) => row.id !== null && !(upTo && isAfter(placeAt(row, sort), upTo, sort)));
   const last = found.length > limit ? found[limit - 1] : undefined;
   const total = rows[0]?.list_total ?? 0;
   const totalCapped = isCapped(list, selection) && total > totalMax;
@@ -73,10 +76,17 @@ export async function listPage<Row extends { readonly id: string }>(
   };
 }
 
-function placeAt<Row extends { readonly id: string }>(
-  row: Row & ListColumns,
-  { field }: Sort,
-): Omit<ListPosition, 'page'> {
+/** Whether a row comes after a position, in the order of the list. */
+function isAfter(place: Place, position: Place, { direction }: Sort): boolean {
+  const [low, high] = direction === 'desc' ? [place, position] : [position, place];
+  if (low.amount !== high.amount) return (low.amount ?? 0n) < (high.amount ?? 0n);
+  if (low.createdAt !== high.createdAt) return low.createdAt < high.createdAt;
+  return low.id < high.id;
+}
+
+type Place = Omit<ListPosition, 'page'>;
+
+function placeAt<Row extends { readonly id: string }>(row: Row & ListColumns, { field }: Sort): Place {
   const place = { createdAt: BigInt(row.list_micros), id: row.id };
   // The fields to sort by are amounts, which are integers.
   return field === undefined ? place : { ...place, amount: BigInt(Number(row[field as keyof Row])) };

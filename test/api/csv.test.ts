@@ -10,7 +10,15 @@ import { connectionLimits } from '../../src/http/load/limits.ts';
 import { startBackend } from '../support/backend.ts';
 import { createClient, testKey } from '../support/client.ts';
 import { flatten, parseCsv, readCsv } from '../support/csv.ts';
-import { insertOwners, insertRows, listed, owners, pathOf, plainIds } from '../support/list-rows.ts';
+import {
+  clearRows,
+  insertOwners,
+  insertRows,
+  listed,
+  owners,
+  pathOf,
+  plainIds,
+} from '../support/list-rows.ts';
 import type { PageBody } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { countStatements } from '../support/statement-counter.ts';
@@ -34,7 +42,7 @@ const till = await startTill({
 const small = await startTill({
   in: 'process',
   on: backend,
-  csvLimits: { rowsMax: 50, pageRows: 20 },
+  csvLimits: { fileRows: 50, pageRows: 20 },
   mustNotLogErrors: true,
 });
 
@@ -326,4 +334,76 @@ test('a failure in the middle breaks the connection: here a revoked API key', as
   assert.equal((await till.call('DELETE', `/api-keys/${id}`)).status, 204);
   await assert.rejects(text(response), { code: 'ECONNRESET' });
   assert.equal(ended(), before + 1);
+});
+
+/**
+ * Replaces the payments by 100, whose times and amounts are in the order of their numbers. They succeeded, except those that
+ * are still processing. The first 25 are more than the buffers of a connection hold, so a file waits there for its reader.
+ */
+async function insertLarge(
+  isProcessing: (place: number) => boolean,
+  placeOf = (number: number) => number,
+): Promise<void> {
+  await clearRows(till, 'payments');
+  const rows = Array.from({ length: 100 }, (_, number) => ({
+    id: largeId(number),
+    micros: number,
+    kind: isProcessing(placeOf(number)) ? 38 : 36,
+  }));
+  await insertRows(till, 'payments', rows);
+  await till.sql('update till.payments set amount = 2000 + right(id::text, 3)::integer / 30');
+  const large = rows.filter((_, number) => placeOf(number) < 25).map(({ id }) => id);
+  await till.sql(
+    `update till.payments set metadata = jsonb_build_object('large', repeat('x', 400000)) where id = any($1)`,
+    [large],
+  );
+}
+
+const largeId = (number: number) => `0199c1f0-0000-7000-b001-${String(number).padStart(12, '0')}`;
+const idsOf = async (response: IncomingMessage) =>
+  Array.from((await text(response)).matchAll(/^[0-9a-f-]{36}/gm), ([id]) => id);
+
+/** A file ends at the 40th of the rows that match when it begins. */
+const crowded = await startTill({
+  in: 'process',
+  on: backend,
+  csvLimits: { fileRows: 40, rowsMax: 45, pageRows: 2 },
+});
+
+for (const [sort, change] of [
+  ['-createdAt', 'begin to match'],
+  ['createdAt', 'no longer match'],
+  ['-amount', 'no longer match'],
+  ['amount', 'begin to match'],
+] as const)
+  test(`200: files in a row have each payment that always matches once, while others ${change}, sort=${sort}`, async () => {
+    const begins = change === 'begin to match';
+    const isChanged = (place: number) => place >= 28 && place < 33;
+    const placeOf = (number: number) => (sort.startsWith('-') ? 99 - number : number);
+    await insertLarge((place) => begins && isChanged(place), placeOf);
+    const path = `/payments?status=succeeded&sort=${sort}`;
+    let response = await open(path, crowded);
+    const changed = Array.from({ length: 100 }, (_, number) => number).filter((one) =>
+      isChanged(placeOf(one)),
+    );
+    const status = begins ? 'succeeded' : 'canceled';
+    await till.sql('update till.payments set intent_status = $1 where id = any($2)', [
+      status,
+      changed.map(largeId),
+    ]);
+    const found = await idsOf(response);
+    for (let cursor = response.headers['x-next-cursor']; cursor !== undefined; ) {
+      response = await open(`${path}&cursor=${String(cursor)}`, crowded);
+      found.push(...(await idsOf(response)));
+      cursor = response.headers['x-next-cursor'];
+    }
+    // Those that begin to match come after what had been read, so the files have them too.
+    assert.deepEqual(found.toSorted(), (await plainIds(till, 'payments', `status = 'succeeded'`)).toSorted());
+  });
+
+test('a file that would get more rows than the maximum breaks off', async () => {
+  await insertLarge((place) => place >= 28 && place < 34);
+  const response = await open('/payments?status=succeeded&sort=createdAt', crowded);
+  await till.sql(`update till.payments set intent_status = 'succeeded'`);
+  await assert.rejects(text(response), { code: 'ECONNRESET' });
 });

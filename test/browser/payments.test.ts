@@ -203,5 +203,5 @@ browserTest(
     await cut;
     await page.getByText('The file does not have all rows').waitFor();
   },
-  { on: (life) => startTill({ in: 'process', for: life, hasConsole: true, csvLimits: { rowsMax: 1 } }) },
+  { on: (life) => startTill({ in: 'process', for: life, hasConsole: true, csvLimits: { fileRows: 1 } }) },
 );

@@ -9,8 +9,8 @@ const columns: readonly CsvColumn[] = [{ name: 'id', path: ['id'] }];
 /** A list, newest first, that gets another row each time that it is read. */
 function growingList(size: number) {
   const rows = Array.from({ length: size }, (_, index) => ({ id: size - index }));
-  const read: CsvSource['read'] = async ({ cursor, limit, skip }) => {
-    const selected = rows.filter(({ id }) => cursor === undefined || id < Number(cursor));
+  const read: CsvSource['read'] = async ({ cursor, upTo, limit, skip }) => {
+    const selected = rows.filter(({ id }) => id < Number(cursor ?? Infinity) && id >= Number(upTo ?? 0));
     const data = selected.slice(skip, skip + limit);
     const hasMore = selected.length > skip + limit;
     rows.unshift({ id: rows.length + 1 });
@@ -20,7 +20,7 @@ function growingList(size: number) {
 }
 
 test('the next file continues where a file ended, even if rows are created meanwhile', async () => {
-  const exports = new CsvExports({ ...csvLimits, rowsMax: 5, pageRows: 2 });
+  const exports = new CsvExports({ ...csvLimits, fileRows: 5, pageRows: 2 });
   const read = growingList(12);
   const app = Fastify();
   // Only what an export uses of the service around it.

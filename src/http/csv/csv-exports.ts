@@ -7,8 +7,13 @@ import { type CsvColumn, csvLine, headerLine } from './csv.ts';
 
 /** The limits of exports. Tests set lower ones. */
 export const csvLimits = {
-  /** The contract's. */
+  /** The contract's. A file that would get more rows breaks off. */
   rowsMax: 100_000,
+  /**
+   * A file ends at this row of the list as it is when the export begins. Objects that begin to match meanwhile, such as
+   * payments that succeed, make the file longer: there is room for ten a second for as long as an export may take.
+   */
+  fileRows: 90_000,
   /** A statement takes some milliseconds. A few pages, of a megabyte at most with large metadata, are in memory at once. */
   pageRows: 500,
   /** Each takes one connection of the pool at a time, and about a tenth of a processor core. */
@@ -22,9 +27,10 @@ export type CsvLimits = typeof csvLimits;
 export const csvType = 'text/csv';
 const retryAfterSeconds = 5;
 
-/** Where to read: this many rows after the cursor, or after the start. */
+/** Where to read: this many rows after the cursor, or after the start, up to the last row of the file. */
 export interface CsvPageRequest {
   readonly cursor: string | undefined;
+  readonly upTo: string | undefined;
   readonly limit: number;
   readonly skip: number;
 }
@@ -79,8 +85,9 @@ export class CsvExports {
   async send(request: FastifyRequest, reply: FastifyReply, source: CsvSource): Promise<FastifyReply> {
     const reader = this.#readers.admit(request, reply);
     if (reader === undefined) throw tooManyExports();
-    const { rowsMax, pageRows } = this.#limits;
-    const first = await source.read({ cursor: source.cursor, limit: Math.min(pageRows, rowsMax), skip: 0 });
+    const { fileRows, pageRows } = this.#limits;
+    const start = { cursor: source.cursor, upTo: undefined, limit: Math.min(pageRows, fileRows), skip: 0 };
+    const first = await source.read(start);
     const nextFile = await this.#cursorOfNextFile(source, first);
     if (nextFile !== null) reply.header('x-next-cursor', nextFile);
     reply.headers({
@@ -89,18 +96,18 @@ export class CsvExports {
       // A response that is not complete is only recognised by how its connection ends.
       connection: 'close',
     });
-    return reply.send(this.#stream(request, reply, { source, first, reader }));
+    return reply.send(this.#stream(request, reply, { source, first, nextFile, reader }));
   }
 
   /**
-   * The cursor of the last row of the export. Null if no rows follow it. It is found from the first page on, not from the
+   * The cursor of the last row of the file. Null if no rows follow it. It is found from the first page on, not from the
    * start of the list: rows that are created in between would move it, and the next file would skip or repeat rows.
    */
   async #cursorOfNextFile({ read }: CsvSource, { data, nextCursor }: CsvPage): Promise<string | null> {
-    const rowsLeft = this.#limits.rowsMax - data.length;
+    const rowsLeft = this.#limits.fileRows - data.length;
     if (nextCursor === null || rowsLeft === 0) return nextCursor;
     // Only an index is read to skip rows.
-    const last = await read({ cursor: nextCursor, limit: 1, skip: rowsLeft - 1 });
+    const last = await read({ cursor: nextCursor, upTo: undefined, limit: 1, skip: rowsLeft - 1 });
     return last.nextCursor;
   }
 
@@ -124,15 +131,17 @@ export class CsvExports {
     return body;
   }
 
-  async *#lines({ source, first, reader }: StartedExport): AsyncGenerator<string, void> {
+  /** The rows before the next file, however many there are by now: no row is in both files, and none is between them. */
+  async *#lines({ source, first, nextFile, reader }: StartedExport): AsyncGenerator<string, void> {
     const { columns, read } = source;
     const { rowsMax, pageRows } = this.#limits;
     const linesOf = ({ data }: CsvPage) => data.map((object) => csvLine(columns, object)).join('');
     yield headerLine(columns) + linesOf({ ...first, data: first.data.slice(0, rowsMax) });
     let [page, sent] = [first, first.data.length];
-    while (page.nextCursor !== null && sent < rowsMax) {
-      page = await read({ cursor: page.nextCursor, limit: Math.min(pageRows, rowsMax - sent), skip: 0 });
+    while (page.nextCursor !== null) {
+      page = await read({ cursor: page.nextCursor, upTo: nextFile ?? undefined, limit: pageRows, skip: 0 });
       sent += page.data.length;
+      if (sent > rowsMax) throw new Error('too many objects began to match during the export');
       if (!(await endWithKey(reader))) throw keyEnded;
       yield linesOf(page);
     }
@@ -143,6 +152,7 @@ export class CsvExports {
 interface StartedExport {
   readonly source: CsvSource;
   readonly first: CsvPage;
+  readonly nextFile: string | null;
   readonly reader: OpenReader;
 }
 

@@ -14,7 +14,7 @@ const rowsMax = String(csvLimits.rowsMax).replace(/\B(?=(?:\d{3})+$)/g, ',');
 const description =
   `With \`Accept: ${csvType}\`: a file of all objects that the filters select, in the same order, from \`cursor\` on or ` +
   `from the start; \`limit\` is ignored, and \`page\` is not allowed. It has at most ${rowsMax} ` +
-  'rows; if there are more, the header `x-next-cursor` is the `cursor` of the next file. The columns are the fields of ' +
+  'rows; if these are not all objects, the header `x-next-cursor` is the `cursor` of the next file. The columns are the fields of ' +
   'the objects, those of nested objects with a dot. An amount has a second column in decimals, such as ' +
   '`amountDecimal`. Objects with keys of your own are JSON, and null is empty. A text ' +
   "that a spreadsheet would run as a formula begins with an apostrophe ('), and so does such a part of a text after a " +
