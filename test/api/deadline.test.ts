@@ -124,3 +124,48 @@ for (const [how, register] of Object.entries(handlers)) {
     );
   });
 }
+
+/** Holds the audit entry of a request back, and with it the response, until another request has passed its deadline. */
+async function answerLate(t: TestContext, handler: (entry: Promise<number>) => Promise<object>) {
+  const written = Promise.withResolvers<void>();
+  const entry = Promise.withResolvers<number>();
+  const audit = {
+    write: () => {},
+    writeAlone: ({ outcome }: { readonly outcome: number }) => {
+      entry.resolve(outcome);
+      return written.promise;
+    },
+  };
+  const never = new Promise(() => {});
+  const of = { action: 'createThing', objectType: 'thing', outcomes: [200], of: 'everyone' } as const;
+  const { call, lines } = await startFrame(
+    t,
+    async (app) => {
+      app.post('/api/v1/things', { config: { audit: of } }, () => handler(entry.promise));
+      app.get('/api/v1/things', () => never);
+    },
+    { requestDeadlineMs: 50, audit },
+  );
+  const response = call('/api/v1/things', { method: 'POST' });
+  const outcome = await entry.promise;
+  await readProblem(await call('/api/v1/things'), 503, 'overloaded');
+  written.resolve();
+  const answer = await response;
+  assert.equal((await call('/health/live')).status, 200);
+  assert.deepEqual(
+    lines.filter(({ level }) => level === 'error'),
+    [],
+  );
+  return { outcome, answer };
+}
+
+test('a deadline that passes while the audit entry of its 503 is written, and a result of that time, change nothing', async (t) => {
+  const { outcome, answer } = await answerLate(t, async (entry) => ({ outcome: await entry }));
+  assert.equal(outcome, 503);
+  await readProblem(answer, 503, 'overloaded');
+});
+
+test('a response whose audit entry is being written when its deadline passes is sent', async (t) => {
+  const { outcome, answer } = await answerLate(t, async () => ({ done: true }));
+  assert.deepEqual([outcome, answer.status, await answer.json()], [200, 200, { done: true }]);
+});

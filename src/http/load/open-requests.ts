@@ -11,6 +11,8 @@ export interface OpenReply {
   open: OpenRequest | undefined;
   log?: FastifyBaseLogger;
   send(failure: Failure): unknown;
+  /** Lets the framework ignore what the handler still sends. */
+  hijack?(): unknown;
 }
 
 export interface OpenRequest {
@@ -19,6 +21,8 @@ export interface OpenRequest {
   readonly isLocal: boolean;
   /** True once its handler runs: by then the request has arrived as far as it is needed. */
   hasStarted: boolean;
+  /** True once its response is known, which may still wait for its audit entry. */
+  isAnswered: boolean;
   /** What the handler returned: a promise if it is asynchronous. */
   outcome: unknown;
   /** Its neighbours in order of arrival. Undefined at the ends, and once it is no longer tracked. */
@@ -68,7 +72,7 @@ export class OpenRequests {
   add(reply: OpenReply, isLocal: boolean): void {
     const sinceMs = performance.now();
     const previous = this.#newest;
-    const handling = { hasStarted: false, outcome: undefined };
+    const handling = { hasStarted: false, isAnswered: false, outcome: undefined };
     const request: OpenRequest = { reply, sinceMs, isLocal, ...handling, previous, next: undefined };
     if (previous === undefined) this.#oldest = request;
     else previous.next = request;

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { Failure } from '../../errors.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { requestTooSlow } from '../failures/respond-to-failure.ts';
-import type { OpenRequest, OpenRequests } from './open-requests.ts';
+import type { OpenReply, OpenRequest, OpenRequests } from './open-requests.ts';
 
 /** One check per second, for a deadline of half a minute. */
 const checksPerDeadline = 30;
@@ -23,16 +23,16 @@ export function registerRequestDeadline(
   { logger, open, timeoutMs }: DeadlineParts,
 ): void {
   const silent = logger.child({}, { level: 'silent' });
-  const end = ({ reply, hasStarted, outcome }: OpenRequest) => {
+  const end = ({ reply, hasStarted, isAnswered, outcome }: OpenRequest) => {
     // The response has started, but the caller does not read it to its end.
     if (reply.raw.headersSent) return void reply.raw.destroy();
-    if (reply.sent) return;
+    if (reply.sent || isAnswered) return;
     // The rest of the body would follow on the connection, so it is closed.
     if (!hasStarted && !reply.request.raw.complete) {
       reply.raw.setHeader('connection', 'close');
-      return void reply.send(bodyTooSlow);
+      return respond(reply, bodyTooSlow);
     }
-    reply.send(deadlinePassed);
+    respond(reply, deadlinePassed);
     if (outcome instanceof Promise) logOutcome(logger, reply.request.id, outcome);
     // The framework logs late outcomes too, but without the request id, and an expected failure as an error.
     reply.log = silent;
@@ -44,6 +44,10 @@ export function registerRequestDeadline(
   }, checkIntervalMs);
   timer.unref();
   app.addHook('onClose', async () => clearInterval(timer));
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (reply.open !== undefined) reply.open.isAnswered = true;
+    done(null, payload);
+  });
   app.addHook('onRoute', (route) => {
     const { handler } = route;
     route.handler = function (request, reply) {
@@ -52,6 +56,15 @@ export function registerRequestDeadline(
       return outcome;
     };
   });
+}
+
+/**
+ * The response may still wait for its audit entry. A result that the handler sends meanwhile would write headers a second
+ * time, and that error would end the process.
+ */
+function respond(reply: OpenReply, failure: Failure): void {
+  reply.send(failure);
+  reply.hijack?.();
 }
 
 const bodyTooSlow = requestTooSlow();
