@@ -86,24 +86,26 @@ function begin(request: FastifyRequest, log: AuditWriter): PendingEntry | undefi
   const actor = { keyName: caller.name, person: caller.person?.email ?? null };
   // Every path with a parameter names it `id`.
   const { id = null } = Object(params) as { readonly id?: string | null };
-  let isWritten = false;
+  let isInChange = false;
+  let isAlone = false;
   const entry: PendingEntry = {
     isExport: of === 'exports',
     objectId: loggableId(id),
     get isWritten() {
-      return isWritten;
+      return isInChange || isAlone;
     },
     write(tx, isExisting) {
-      // A change in several transactions has its entry in the first one.
-      if (isWritten) return;
+      // A change in several transactions has its entry in the first one. After the deadline of the request, the log already
+      // has its 503, and also gets what became of it.
+      if (isInChange) return;
       const outcome = outcomes.at(isExisting ? 0 : -1) ?? 200;
       log.write(tx, { ...described, actor, address, requestId, objectId: entry.objectId, outcome });
       tx.afterCommit(() => {
-        isWritten = true;
+        isInChange = true;
       });
     },
     writeAlone(outcome) {
-      isWritten = true;
+      isAlone = true;
       return log.writeAlone({ ...described, actor, address, requestId, objectId: entry.objectId, outcome });
     },
   };

@@ -6,6 +6,7 @@ import { callConsole, cookieOf, openSession, signIn } from '../support/console-s
 import { startIdentityProvider } from '../support/identity-provider.ts';
 import { createCustomer, createPaidPayment, createPayment } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
+import { until } from '../support/until.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
 
 interface Entry {
@@ -238,6 +239,29 @@ test('a refusal is logged, whatever the reason, unless the rate limit is exceede
     statuses.push((await createClient(limited, key).tryPost(`/payments/${id}/refund`, {})).status);
   assert.deepEqual(statuses, [403, 429]);
   assert.equal((await actionsOn(id)).length, 3);
+});
+
+test('a refund that completes after the deadline of its request is logged with its transaction, after the 503', async (t) => {
+  const { id } = await createPaidPayment(till);
+  const called = Promise.withResolvers<void>();
+  const slow = await startTill({
+    in: 'process',
+    on: backend,
+    requestDeadlineMs: 50,
+    crashPoints: { pass: (step) => (step === 'call.after' ? called.promise : undefined) },
+  });
+  t.after(() => slow.stop());
+  const late = await slow.call('POST', `/payments/${id}/refund`, { amount: 100, idempotencyKey: 'late' });
+  assert.equal(late.status, 503);
+  called.resolve();
+  await until(() => slow.lines.some(({ msg }) => msg === 'request completed after its deadline'));
+  assert.deepEqual(await actionsOn(id), [
+    ['refundPayment', 503],
+    ['refundPayment', 200],
+  ]);
+  const [refund = assert.fail()] = (await till.get<{ data: { id: string }[] }>(`/payments/${id}/refunds`))
+    .data;
+  await assertSameTransaction('refundPayment', 'refunds', refund.id);
 });
 
 test('a repeated creation is logged with the object that it repeats', async () => {
