@@ -99,17 +99,14 @@ export async function findMatches(
       toMatches('processorId', await payments.findByChargeId(db, text, resultsMax), showPayment),
     ),
     ofVisible(text, async () =>
-      compared('externalId', text, await customers.searchExternalIds(db, text, resultsMax), {
-        show: showCustomer,
-        value: ({ externalId }) => externalId,
-      }),
+      compared(text, await customers.searchExternalIds(db, text, resultsMax), showCustomer, ['externalId']),
     ),
     ofPeople(search),
     ofPlanNames(search),
     ofSharedValues(search),
     invoices
       .searchNumbers(db, text, resultsMax)
-      .then((rows) => compared('number', text, rows, { show: showInvoice, value: ({ number }) => number })),
+      .then((rows) => compared(text, rows, showInvoice, ['number'])),
     ofVisible(text, async () => {
       const event = withWebhookEvents ? await stores.webhookEvents.find(db, text) : undefined;
       return event === undefined ? [] : toMatches('processorId', [event], showWebhookEvent);
@@ -123,16 +120,13 @@ export async function findMatches(
 async function ofPeople({ db, text, stores: { customers } }: Search): Promise<readonly Match[]> {
   const options = { limit: resultsMax, withParts: isPart(text) };
   const rows = await customers.searchPeople(db, text, options);
-  return rows.flatMap((row) => [
-    ...compared('email', text, [row], { show: showCustomer, value: ({ email }) => email }),
-    ...compared('name', text, [row], { show: showCustomer, value: ({ name }) => name }),
-  ]);
+  return compared(text, rows, showCustomer, ['name', 'email']);
 }
 
 /** A text that is too short for a part is found only at the beginning of names. */
 async function ofPlanNames({ db, text, stores: { plans } }: Search): Promise<readonly Match[]> {
   const rows = await plans.searchNames(db, text, resultsMax);
-  const matches = compared('name', text, rows, { show: showPlan, value: ({ name }) => name });
+  const matches = compared(text, rows, showPlan, ['name']);
   return matches.filter(({ begins }) => begins || isPart(text));
 }
 
@@ -195,18 +189,25 @@ function toMatches<Row>(
   });
 }
 
-/** Matches of rows whose value contains the text, ignoring case. External ids were compared as they are. */
-function compared<Row>(
-  matched: MatchedField,
+/**
+ * How the text is part of these fields, ignoring case. PostgreSQL has found it in one of them, but its lower case of a few
+ * letters differs, such as that of `İ` and `Σ`. A row in which only PostgreSQL finds the text is shown as found in the first
+ * field, after the others. External ids were compared as they are.
+ */
+function compared<Field extends MatchedField, Row extends Readonly<Partial<Record<Field, string | null>>>>(
   text: string,
   rows: readonly Row[],
-  { show, value }: { show: (row: Row) => Found; value: (row: Row) => string | null | undefined },
+  show: (row: Row) => Found,
+  fields: readonly [Field, ...Field[]],
 ): readonly Match[] {
   const part = text.toLowerCase();
   return rows.flatMap((row) => {
-    const whole = (value(row) ?? '').toLowerCase();
-    if (!whole.includes(part)) return [];
-    return [{ ...show(row), matched, exact: whole === part, begins: whole.startsWith(part) }];
+    const found = fields.flatMap((matched) => {
+      const whole = (row[matched] ?? '').toLowerCase();
+      if (!whole.includes(part)) return [];
+      return [{ ...show(row), matched, exact: whole === part, begins: whole.startsWith(part) }];
+    });
+    return found.length > 0 ? found : [{ ...show(row), matched: fields[0], exact: false, begins: false }];
   });
 }
 

@@ -158,6 +158,20 @@ test('200: parts of names, and the names of plans; beginnings first, the newest 
   assert.deepEqual(await search('mby-ö'), []);
 });
 
+test('200: PostgreSQL decides which names differ only in case, as for the list of customers', async () => {
+  await createCustomer(till, { email: 'kaya@example.com', name: 'İbrahim Kaya' });
+  await createCustomer(till, { email: 'homer@example.com', name: 'ΟΔΥΣΣΕΑΣ' });
+  for (const text of ['İbrahim', 'ibrahim', 'him ka', 'ΟΔΥΣΣΕΑΣ', 'ΟΔΥΣ', 'οδυσσεασ', 'οδυσσεας']) {
+    const list = await till.get<PageBody<{ id: string }>>(`/customers?q=${encodeURIComponent(text)}`);
+    const found = await search(text);
+    assert.deepEqual(
+      found.map(({ objectId, matched }) => [objectId, matched]),
+      list.data.map(({ id }) => [id, 'name']),
+      text,
+    );
+  }
+});
+
 test('200: a payment by the last four digits of its card, and payments and invoices by their amount', async () => {
   const payment = await createPaidPayment(till, { amount: 123_456 });
   const yen = await createPaidPayment(till, { amount: 1_234, currency: 'jpy' });
