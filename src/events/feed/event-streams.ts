@@ -53,7 +53,10 @@ export class EventStreams {
   constructor(parts: StreamsParts) {
     this.#parts = parts;
     this.#readers = new OpenReaders({ max: parts.limits.streamsMax, keyCheckMs: parts.limits.keyCheckMs });
-    this.#heartbeat = setInterval(() => this.#beat(), parts.limits.heartbeatMs).unref();
+    const beat = () => {
+      for (const stream of this.#streams) void sendHeartbeat(stream);
+    };
+    this.#heartbeat = setInterval(beat, parts.limits.heartbeatMs).unref();
   }
 
   /** False if this process has too many streams: nothing was sent. Throws if the caller has too many. */
@@ -122,19 +125,16 @@ export class EventStreams {
     if (response.write(events.map(({ message }) => message).join(''))) return true;
     return drained(response, reader.controller.signal, this.#parts.limits.slowReaderMs);
   }
+}
 
-  #beat(): void {
-    for (const stream of this.#streams) {
-      const { response, reader } = stream;
-      // A reader that has not taken its last batch gets nothing more, and one whose API key has ended gets nothing.
-      if (response.writableNeedDrain || reader.controller.signal.aborted) continue;
-      if (reader.caller.isValid() !== true) continue;
-      // A reader remembers an id without data: it can resume there even if no event is selected for months.
-      const id = stream.passedId === undefined ? '' : `id: ${stream.passedId}\n`;
-      stream.passedId = undefined;
-      response.write(`: heartbeat\n${id}\n`);
-    }
-  }
+async function sendHeartbeat(stream: Stream): Promise<void> {
+  const { response, reader } = stream;
+  // A reader whose API key has ended gets nothing, and one that has not taken its last batch gets nothing more.
+  if (!(await endWithKey(reader)) || response.writableNeedDrain || response.writableEnded) return;
+  // A reader remembers an id without data: it can resume there even if no event is selected for months.
+  const id = stream.passedId === undefined ? '' : `id: ${stream.passedId}\n`;
+  stream.passedId = undefined;
+  response.write(`: heartbeat\n${id}\n`);
 }
 
 /** The headers that the framework has set. */
