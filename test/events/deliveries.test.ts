@@ -265,6 +265,30 @@ test('a changed URL and changed types apply to the next event', async () => {
   assert.deepEqual(endpoint.sink.received, []);
 });
 
+test('a waiting event of a type that the endpoint no longer wants is not sent again, and holds back nothing', async () => {
+  const objectId = randomUUID();
+  const endpoint = await connect((response, { body }) => {
+    response.writeHead(body.type === 'payment.updated' ? 400 : 204).end();
+  });
+  const about = { objectType: 'payment', objectId } as const;
+  const before = await append(
+    { type: 'payment.updated', ...about },
+    { type: 'payment.updated', ...about },
+    { type: 'payment.succeeded', ...about },
+  );
+  await endpoint.sink.arrived(1);
+  await recorded(endpoint, 'pending', 1);
+  await sql(`update till.event_retries set next_attempt_at = now() + interval '4 hours'`);
+  const change = { types: ['payment.succeeded'] };
+  assert.equal((await call('PATCH', `${path}/${endpoint.id}`, change)).status, 200);
+  const later = await append({ type: 'payment.succeeded', ...about });
+  await endpoint.sink.arrived(3);
+  await recorded(endpoint, 'succeeded', 2);
+  assert.deepEqual(idsOf(endpoint.sink.received), [before[0], before[2], later[0]]);
+  assert.equal((await deliveriesOf(endpoint)).length, 2);
+  assert.deepEqual(await sql('select 1 from till.event_retries'), []);
+});
+
 test('an http endpoint gets nothing once private networks are no longer allowed, and its delivery says why', async (t) => {
   const strict = await startTill({
     ...{ in: 'process', for: t, mustNotLogErrors: true, delivers: true },

@@ -163,6 +163,22 @@ test('a resend overtakes a blocked object, unblocks nothing, and an event that w
   await remove(endpoint);
 });
 
+test('an event that waits although its type is no longer wanted is resent to the endpoint that a request names', async () => {
+  const objectId = randomUUID();
+  const endpoint = await connect((response) => response.writeHead(500).end());
+  const [id] = await append({ type: 'plan.updated', objectId });
+  await recorded(endpoint, 'pending', 1);
+  // As an earlier release left it: not due for hours.
+  await sql(`update till.event_retries set next_attempt_at = now() + interval '4 hours'`);
+  await sql(`update till.event_endpoints set types = '{plan.created}', updated_at = clock_timestamp()`);
+  await till.services.dispatcher.endpointsChanged();
+  await resend(id, { endpointId: endpoint.id });
+  await endpoint.sink.arrived(2);
+  assert.deepEqual(idsOf(endpoint.sink.received), [id, id]);
+  await until(async () => (await sql('select 1 from till.event_retries')).length === 0);
+  await remove(endpoint);
+});
+
 test('two resends at once, from two processes, are one delivery, which is retried until it succeeds', async () => {
   const other = await startTill({ ...settings, on: backend });
   let isBroken = false;

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { PlatformParts } from '../../platform/parts.ts';
 import type { Tracer } from '../../platform/tracing.ts';
 import { WakeableSleep } from '../../platform/wakeable-sleep.ts';
-import type { EventEndpoint } from '../endpoints/endpoint.ts';
+import { type EventEndpoint, wantsType } from '../endpoints/endpoint.ts';
 import { messageOf } from '../feed/stored-event.ts';
 import { DeliveryQueue, newDelivery, type QueuedDelivery } from './delivery-queue.ts';
 import { DeliveryReport } from './delivery-report.ts';
@@ -264,8 +264,9 @@ export class DeliveryLane {
     const isResend = kind === 'resends';
     for (const { event, isKept, ...rest } of due) {
       const delivery = { ...rest, event, isResend, hasRow: true, startedAtMs: undefined };
-      if (isKept) this.#queue.addWaiting(delivery);
-      else this.#ended.push({ delivery, outcome: null });
+      if (!isKept) this.#ended.push({ delivery, outcome: null });
+      else if (isResend || wantsType(this.endpoint, event.type)) this.#queue.addWaiting(delivery);
+      else this.#ended.push({ delivery, outcome: null, isDropped: true });
     }
     if (this.#ended.length > 0) this.#isWoken = true;
     return waiting[due.length]?.dueInMs ?? Number.POSITIVE_INFINITY;

@@ -187,6 +187,16 @@ export class DeliveryStore {
       );
   }
 
+  /** Makes the waiting events of all other types due, so that they are dropped. Otherwise they could wait for hours. */
+  makeUnwantedDue(tx: Transaction, endpointId: string, types: readonly string[]): void {
+    tx.send(
+      `update till.event_retries as waiting set next_attempt_at = least(next_attempt_at, now())
+       where endpoint_id = $1 and (select type from till.events
+         where position = waiting.position and created_at = waiting.event_created_at) <> all($2)`,
+      [endpointId, types],
+    );
+  }
+
   /** Removes the waiting events after this position, because the endpoint goes back to it. */
   deleteWaitingAfter(tx: Transaction, endpointId: string, position: number): void {
     tx.send('delete from till.event_retries where endpoint_id = $1 and position > $2', [

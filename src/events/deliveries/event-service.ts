@@ -3,7 +3,13 @@ import { type IdCursorPage, pageById } from '../../mirrors/id-cursor.ts';
 import { auditOperation } from '../../platform/cause.ts';
 import { isUuid, newId } from '../../platform/id.ts';
 import type { Database, Transaction } from '../../platform/postgres.ts';
-import { type EventEndpoint, endpointDisabled, endpointsMax, foundEndpoint } from '../endpoints/endpoint.ts';
+import {
+  type EventEndpoint,
+  endpointDisabled,
+  endpointsMax,
+  foundEndpoint,
+  wantsType,
+} from '../endpoints/endpoint.ts';
 import type { EndpointStore } from '../endpoints/endpoint-store.ts';
 import { parseEventId } from '../feed/event-id.ts';
 import type { EventStore } from '../feed/event-store.ts';
@@ -77,7 +83,11 @@ export class EventService {
       resends.queue(
         tx,
         event,
-        ids.map((one) => ({ endpointId: one, deliveryId: newId(now) })),
+        locked.map((endpoint) => ({
+          endpointId: endpoint.id,
+          deliveryId: newId(now),
+          isWanted: wantsType(endpoint, event.type),
+        })),
       );
       endpoints.noteResends(tx, ids);
       auditOperation(tx);

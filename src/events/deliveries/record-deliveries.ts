@@ -1,17 +1,22 @@
 import { newId } from '../../platform/id.ts';
 import type { Database } from '../../platform/postgres.ts';
-import type { EventEndpoint } from '../endpoints/endpoint.ts';
+import { type EventEndpoint, wantsType } from '../endpoints/endpoint.ts';
 import type { EndpointStore } from '../endpoints/endpoint-store.ts';
 import { type DeliveryOutcome, retryDelayAfter } from './delivery.ts';
 import type { QueuedDelivery } from './delivery-queue.ts';
 import type { DeliveryRecord, DeliveryStore } from './delivery-store.ts';
 import type { ResendStore } from './resend-store.ts';
 
-/** An attempt that has ended. Null as the result: nothing was sent, because the event is no longer kept. */
+/** An attempt that has ended. Null as the result: nothing was sent, because the event is no longer kept, or not wanted. */
 export interface EndedDelivery {
   readonly delivery: QueuedDelivery;
   readonly outcome: DeliveryOutcome | null;
+  /** The endpoint no longer wants events of this type: the delivery is forgotten. */
+  readonly isDropped?: boolean;
 }
+
+/** When to look again at a failed event whose type is no longer wanted. By then, the lane has the new types. */
+const unwantedDelayMs = 1_000;
 
 export interface RecordParts {
   readonly database: Database;
@@ -73,23 +78,24 @@ export function recordDeliveries(
     // An endpoint that is turned off keeps its unsent events, so that it misses nothing when it is turned on again.
     const isFinal = ({ delivery, outcome }: EndedDelivery) =>
       outcome === null || (delivery.isLast && !state.isDead && !isEnding);
-    const failed = others.filter(isFinal);
+    const final = others.filter(isFinal);
+    const failed = final.filter(({ isDropped }) => isDropped !== true);
     const retried = others.filter((one) => !isFinal(one));
-    const finished = [...succeeded, ...failed];
+    const finished = [...succeeded, ...final];
     const retries = retried.map((one) => {
       const record = toRecord(one);
-      return {
-        ...record,
-        isResend: one.delivery.isResend,
-        delayMs: retryDelayAfter(record.attempt, random(), retryDelayMs),
-      };
+      const { isResend, event } = one.delivery;
+      const isWanted = isResend || wantsType(state, event.type);
+      const retryMs = retryDelayAfter(record.attempt, random(), retryDelayMs);
+      const delayMs = isWanted ? retryMs : unwantedDelayMs;
+      return { ...record, isResend, delayMs };
     });
     const [resent, inOrder] = partition(finished.map(({ delivery }) => delivery));
     const [retriedResends, retriedInOrder] = partition(retries);
     const withRows = inOrder.filter(({ hasRow }) => hasRow);
     deliveries.deleteWaiting(tx, 'retries', endpoint.id, idsOf(withRows));
     deliveries.deleteWaiting(tx, 'resends', endpoint.id, idsOf(resent));
-    deliveries.insertFinished(tx, endpoint.id, finished.map(toRecord));
+    deliveries.insertFinished(tx, endpoint.id, [...succeeded, ...failed].map(toRecord));
     deliveries.saveWaiting(tx, endpoint.id, [
       ...retriedInOrder,
       ...waiting.map((delivery) => ({ ...delivery, outcome: null, delayMs: 0 })),

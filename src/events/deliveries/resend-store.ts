@@ -5,6 +5,8 @@ import { type DeliveryRecord, recordSet, recordsText } from './delivery-store.ts
 interface ResendTarget {
   readonly endpointId: string;
   readonly deliveryId: string;
+  /** In its order, an event whose type the endpoint no longer wants is dropped. */
+  readonly isWanted: boolean;
 }
 
 /** All SQL for events that are sent to an endpoint again. The caller holds the lock of the endpoint's row. */
@@ -16,6 +18,7 @@ export class ResendStore {
   queue(tx: Transaction, event: DeliveryRecord['event'], targets: readonly ResendTarget[]): void {
     const endpointIds = targets.map(({ endpointId }) => endpointId);
     const deliveryIds = targets.map(({ deliveryId }) => deliveryId);
+    const wanted = targets.map(({ isWanted }) => isWanted);
     const { position, objectId, customerId } = event;
     const createdAt = new Date(event.createdAtMs);
     tx.send(
@@ -27,12 +30,12 @@ export class ResendStore {
       `insert into till.event_resends as waiting (endpoint_id, id, position, event_created_at, object_id, customer_id,
          attempt, next_attempt_at, created_at)
        select v.endpoint_id, v.id, $3::bigint, $4::timestamptz, $5::uuid, $6::uuid, 0, now(), now()
-       from unnest($1::uuid[], $2::uuid[]) as v (endpoint_id, id)
+       from unnest($1::uuid[], $2::uuid[], $7::boolean[]) as v (endpoint_id, id, is_wanted)
        where not exists (select from till.event_retries
-         where endpoint_id = v.endpoint_id and object_id = $5 and position = $3)
+         where endpoint_id = v.endpoint_id and object_id = $5 and position = $3 and v.is_wanted)
        on conflict (endpoint_id, position) do update
          set next_attempt_at = least(waiting.next_attempt_at, excluded.next_attempt_at)`,
-      [endpointIds, deliveryIds, position, createdAt, objectId, customerId],
+      [endpointIds, deliveryIds, position, createdAt, objectId, customerId, wanted],
     );
     tx.send(
       `update till.event_deliveries set resent = true

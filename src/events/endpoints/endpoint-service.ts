@@ -205,6 +205,7 @@ export class EndpointService {
       deliveries.makeDue(tx, endpointId, changed);
       store.noteResends(tx, [endpointId]);
     }
+    if (change.types) deliveries.makeUnwantedDue(tx, endpointId, change.types);
     return foundEndpoint(await store.update(tx, endpointId, changed));
   }
 

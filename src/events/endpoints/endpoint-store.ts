@@ -201,20 +201,24 @@ export class EndpointStore {
     tx: Transaction,
     id: string,
     progress: Progress,
-  ): Promise<{ readonly isDead: boolean; readonly isBack: boolean } | undefined> {
+  ): Promise<
+    (Pick<EventEndpoint, 'types'> & { readonly isDead: boolean; readonly isBack: boolean }) | undefined
+  > {
     const { owner, revision, position, hasSucceeded, hasFailed } = progress;
-    const rows = await tx.query<{ isDead: boolean | null; isBack: boolean | null }>(
+    const rows = await tx.query<
+      Pick<EventEndpoint, 'types'> & { isDead: boolean | null; isBack: boolean | null }
+    >(
       `update till.event_endpoints set position = $4,
          failing_since = case when $5 then null when $6 then coalesce(failing_since, now()) else failing_since end
        from (select failing_since as before from till.event_endpoints where id = $1 for update) as earlier
        where id = $1 and owner = $2 and revision = $3 and history = till.history()
        returning not $5 and $6 and before <= now() - interval '3 days' as "isDead",
-         $5 and before <= now() - interval '1 minute' as "isBack"`,
+         $5 and before <= now() - interval '1 minute' as "isBack", types`,
       [id, owner, revision, position, hasSucceeded, hasFailed],
       'advance_event_endpoint',
     );
     const [row] = rows;
-    return row && { isDead: row.isDead === true, isBack: row.isBack === true };
+    return row && { isDead: row.isDead === true, isBack: row.isBack === true, types: row.types };
   }
 
   async turnOff(tx: Transaction, id: string): Promise<void> {

@@ -67,6 +67,10 @@ export function changeEndpoint(endpoint: EventEndpoint, change: EndpointChange):
   return { ...values, startsAfresh: enabled && (!endpoint.enabled || url !== endpoint.url) };
 }
 
+export function wantsType({ types }: Pick<EventEndpoint, 'types'>, type: string): boolean {
+  return types === null || types.some((wanted) => wanted === type);
+}
+
 export function foundEndpoint(endpoint: EventEndpoint | undefined): EventEndpoint {
   if (endpoint === undefined) throw endpointNotFound();
   return endpoint;
