@@ -262,6 +262,25 @@ test('all failed deliveries of an endpoint are sent again, once each, in small t
   assert.deepEqual(await sql('select from till.event_resends'), []);
 });
 
+test('failures whose events are no longer kept do not make a request stop with a count of 0 before the others', async () => {
+  const endpoint = await connect();
+  const [id] = await append({});
+  await recorded(endpoint, 'succeeded', 1);
+  // One request handles 10,000.
+  await sql(
+    `insert into till.event_deliveries (endpoint_id, id, position, event_created_at, attempt, succeeded, created_at)
+     select $1::uuid, gen_random_uuid(), -place, now() - interval '9 years', 9, false, now()
+       from generate_series(1, 10000) as place
+     union all select $1::uuid, gen_random_uuid(), position, created_at, 9, false, now() from (
+       select position, created_at from till.events order by position desc limit 1) as kept`,
+    [endpoint.id],
+  );
+  assert.deepEqual(await till.post(`/event-endpoints/${endpoint.id}/resend-failed`), { count: 1 });
+  await endpoint.sink.arrived(2);
+  assert.deepEqual(idsOf(endpoint.sink.received), [id, id]);
+  await remove(endpoint);
+});
+
 test('an endpoint that works again gets its resends at once, like its retries', async () => {
   let isBroken = false;
   const endpoint = await connect((response) => response.writeHead(isBroken ? 500 : 204).end());

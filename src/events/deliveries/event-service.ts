@@ -106,9 +106,9 @@ export class EventService {
   async resendFailed(endpointId: string): Promise<number> {
     const { database, endpoints, resends, onChanged } = this.#parts;
     let [count, taken] = [0, 0];
-    // Counts deliveries whose events are no longer kept too: they are only marked, and many of them must not make a
-    // request endless.
-    for (let isFull = true; isFull && taken < resentPerRequest; ) {
+    // Deliveries whose events are no longer kept are only marked. They are taken too, so that many of them do not make a
+    // request take long. But a count of 0 means that no failures are left, so it goes on until there is one to send.
+    for (let isFull = true; isFull && (taken < resentPerRequest || count === 0); ) {
       const { marked, queued } = await database.transaction(async (tx) => {
         await this.#lockEnabled(tx, endpointId);
         const now = new Date();
