@@ -24,8 +24,9 @@ export function personOfClaims(
 ): SignInResult {
   const email = typeof claims['email'] === 'string' ? claims['email'] : '';
   if (!emailPattern.test(email)) return { refused: 'no_email', email: null };
-  // Some providers write booleans as texts.
-  if (String(claims['email_verified']) === 'false') return { refused: 'unverified_email', email };
+  // Some providers write booleans as texts, in their own case.
+  if (String(claims['email_verified']).toLowerCase() === 'false')
+    return { refused: 'unverified_email', email };
   const held = groupsOf(claims, settings.groupsClaim).flatMap((group) => settings.roles.get(group) ?? []);
   if (held.length === 0) return { refused: 'no_role', email };
   const name = typeof claims['name'] === 'string' ? shownText(claims['name']) : '';
