@@ -42,7 +42,9 @@ export function deliveryCalls(till: TillInProcess) {
       dispatcher.nudge();
       return ids;
     },
-    /** Resolves when attempts have given so many deliveries this status. One whose first attempt takes long is pending too. */
+    /**
+     * Resolves when attempts have given so many deliveries this status. One whose first attempt takes long is pending too.
+     */
     recorded: (endpoint: Endpoint, status: DeliveryBody['status'], count: number) =>
       until(async () => {
         const all = await deliveriesOf(endpoint);

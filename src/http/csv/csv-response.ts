@@ -14,8 +14,8 @@ const rowsMax = String(csvLimits.rowsMax).replace(/\B(?=(?:\d{3})+$)/g, ',');
 const description =
   `With \`Accept: ${csvType}\`: a file of all objects that the filters select, in the same order, from \`cursor\` on or ` +
   `from the start; \`limit\` is ignored, and \`page\` is not allowed. It has at most ${rowsMax} ` +
-  'rows; if these are not all objects, the header `x-next-cursor` is the `cursor` of the next file. The columns are the fields of ' +
-  'the objects, those of nested objects with a dot. An amount has a second column in decimals, such as ' +
+  'rows; if these are not all objects, the header `x-next-cursor` is the `cursor` of the next file. The columns are ' +
+  'the fields of the objects, those of nested objects with a dot. An amount has a second column in decimals, such as ' +
   '`amountDecimal`. Objects with keys of your own are JSON, and null is empty. A text ' +
   "that a spreadsheet would run as a formula begins with an apostrophe ('), and so does such a part of a text after a " +
   'semicolon, a tab or a line end. Semicolons in JSON are written `\\u003b`.';

@@ -149,7 +149,7 @@ export class EntitlementService {
         currentPeriodStart: one.currentPeriodStart,
         currentPeriodEnd: one.currentPeriodEnd,
         trialEnd: one.trialEnd,
-        // One that was never paid entitled nobody until it expired.
+        // One that was never paid gave no access before it expired.
         endedAt: one.status === 'incomplete_expired' ? null : one.endedAt,
         graceEndedAt: judgement.reason === 'past_due' ? judgement.until : null,
         createdAt: one.createdAt,
