@@ -389,7 +389,8 @@ interface CatalogueEntry {
   readonly exampleFields?: ProblemFields;
 }
 
-function failure(
+/** The mark lets a bundler leave the catalogue out: the console uses constants of files that import it. */
+/* @__NO_SIDE_EFFECTS__ */ function failure(
   status: number,
   title: string,
   texts: Omit<CatalogueEntry, 'status' | 'title'>,

@@ -270,7 +270,9 @@ test('a checkout that dies while it replaces a subscription leaves the customer 
         const { subscription } = await createSubscription(hasty, { customerId, planId });
         await backend.setFault({ operation, kind });
         const broken = await hasty.tryPost(path, order, key);
-        assert.equal(broken.status, 503, JSON.stringify(broken.body));
+        // Once the subscription is canceled, the event of the voided invoice is enough.
+        const isCanceled = operation === 'invoiceitems.create';
+        assert.equal(broken.status, isCanceled ? 201 : 503, JSON.stringify(broken.body));
         const repeated = await hasty.tryPost(path, order, key);
         assert.equal(repeated.status, 201, JSON.stringify(repeated.body));
         for (let times = 0; times < 2; times += 1) {

@@ -272,7 +272,8 @@ test('a cancellation that dies restores what a waiting change took from the cust
         assert.deepEqual(await waitingAmounts(backend, scene), []);
         await backend.setFault({ operation, kind });
         const cancel = () => hasty.call('DELETE', `/subscriptions/${scene.subscriptionId}`);
-        assert.equal((await cancel()).status, 503);
+        // Once the subscription is canceled, the event of the voided invoice is enough.
+        assert.equal((await cancel()).status, operation === 'subscriptions.cancel' ? 503 : 200);
         assert.equal((await cancel()).status, 200);
         for (let times = 0; times < 2; times += 1) {
           await hasty.settle();
