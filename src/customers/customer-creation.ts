@@ -94,6 +94,7 @@ function customerSteps(parts: CustomerParts): Omit<CustomerCreation, 'prepare'> 
       if (effect.facts.externalId !== null) await externalIds.endReservation(tx, id);
       return { result: { customer: await store.readLive(tx, id), isExisting: false } };
     },
+    finishReservation: (claimId) => correctReserved(parts, claimId),
     release: (tx, { resourceId }) => externalIds.endReservation(tx, resourceId),
     refresh: async ({ customer, isExisting }) => {
       await untilSettled(() => mirror.refresh(customer.processorCustomerId));
@@ -129,4 +130,17 @@ export async function reserveExternalId(
     throw new ReservationHeld(holder.claimId, holder.claimId === holder.customerId ? 'resume' : 'fail');
   await externalIds.replace(tx, reservation);
   return null;
+}
+
+/**
+ * Corrects the row of the customer that an ended claim reserves an external id for. The claim was recorded while the row
+ * changed, so the row may not show the external id yet. A customer that the processor does not know has none.
+ */
+export async function correctReserved(
+  { database, store, externalIds, mirror }: CustomerParts,
+  claimId: string,
+): Promise<void> {
+  const customerId = await externalIds.findCustomer(database, claimId);
+  const [row] = customerId === undefined ? [] : await store.find(database, [customerId]);
+  if (row !== undefined) await untilSettled(() => mirror.refresh(row.processorCustomerId));
 }

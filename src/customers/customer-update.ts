@@ -10,7 +10,7 @@ import {
   isChangeIgnored,
 } from '../model/customer.ts';
 import { refuseTooManyKeys } from '../model/metadata.ts';
-import { type CustomerParts, reserveExternalId } from './customer-creation.ts';
+import { type CustomerParts, correctReserved, reserveExternalId } from './customer-creation.ts';
 
 export type CustomerUpdate = ReservingOperation<
   UpdateRequest<CustomerChange>,
@@ -37,6 +37,7 @@ export function customerUpdate(parts: CustomerParts): CustomerUpdate {
         throw notFound('customer');
       },
       isIgnored: isChangeIgnored,
+      endReservation: (db, claimId) => externalIds.endReservation(db, claimId),
     }),
     reserve: async (tx, claimId, { id, change: { externalId = null, metadata = {} } }) => {
       const customer = await store.readLive(tx, id);
@@ -53,11 +54,14 @@ export function customerUpdate(parts: CustomerParts): CustomerUpdate {
     },
     record: async (tx, claimId, { facts, row }) => {
       const applied = facts && (await applyInTransaction(tx, mirror, facts, row));
-      await externalIds.endReservation(tx, claimId);
       const [changed] = await store.findLive(tx, [row.id]);
       // If the customer was deleted meanwhile, the refresh finds that out.
-      return { result: changed ?? row, needsRefresh: applied?.needsRefresh || changed === undefined };
+      const needsRefresh = applied?.needsRefresh || changed === undefined;
+      // The external id stays reserved until the row shows it.
+      if (!needsRefresh) await externalIds.endReservation(tx, claimId);
+      return { result: changed ?? row, needsRefresh };
     },
+    finishReservation: (claimId) => correctReserved(parts, claimId),
     release: (tx, { resourceId }) => externalIds.endReservation(tx, resourceId),
   };
 }

@@ -28,6 +28,15 @@ export class ExternalIdStore {
     return db.query(`select ${columns} from till.external_ids where external_id = any($1)`, [externalIds]);
   }
 
+  /** The customer for which a claim reserves an external id. Undefined if it reserves none. */
+  async findCustomer(db: Queryable, claimId: string): Promise<string | undefined> {
+    const [row] = await db.query<ExternalId>(
+      `select ${columns} from till.external_ids where claim_id = $1 limit 1`,
+      [claimId],
+    );
+    return row?.customerId;
+  }
+
   /** Gives the external id to another customer, if its holder has neither a claim nor a row that carries it. */
   async replace(tx: Queryable, { externalId, customerId, claimId }: ExternalId): Promise<void> {
     await tx.query(

@@ -114,7 +114,7 @@ export class IdempotencyService {
     const { result, needsRefresh = false, failure, isFound } = await this.#carryOut(claimed, taken, lost);
     await crashPoints.pass('response.before');
     const isCurrent = !taken.isResumed && !needsRefresh && !isFound;
-    const current = async () => (isCurrent ? result : refreshed(operation, result, logger));
+    const current = async () => (isCurrent ? result : refreshed(operation, result, taken.claim, logger));
     if (failure !== undefined) throw await this.#afterCorrection(declined(failure, false), current);
     return { result: await current(), replayed: isFound };
   }

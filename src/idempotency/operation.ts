@@ -46,9 +46,10 @@ interface Steps<Request, Prepared, Effect, Result> {
   finishReservation?(claimId: string): Promise<void>;
   /**
    * Brings the row up to date and returns the result with it. Called if `record` asks for it, and for a resumed claim: the
-   * processor may have repeated an old response, and earlier events about the object may have found no row.
+   * processor may have repeated an old response, and earlier events about the object may have found no row. Also ends
+   * what the claim still reserves.
    */
-  refresh?(result: Result): Promise<Result>;
+  refresh?(result: Result, claimId: string): Promise<Result>;
   /** The response to a change must show the change, so a failed refresh fails the request. The caller can repeat it. */
   readonly isChange?: true;
   /**
@@ -179,13 +180,14 @@ export function parentOf({ parentId, resourceId }: ReleasedClaim): string {
 
 /** A failed refresh does not fail a creation, which itself has succeeded. */
 export async function refreshed<Result>(
-  operation: { readonly isChange?: true; refresh?(result: Result): Promise<Result> },
+  operation: { readonly isChange?: true; refresh?(result: Result, claimId: string): Promise<Result> },
   result: Result,
+  { resourceId }: ReleasedClaim,
   logger: Logger,
 ): Promise<Result> {
   if (operation.refresh === undefined) return result;
   try {
-    return await operation.refresh(result);
+    return await operation.refresh(result, resourceId);
   } catch (error) {
     if (operation.isChange) throw error;
     logger.warn({ err: error }, 'refresh of a late-recorded object failed');

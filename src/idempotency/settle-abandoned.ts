@@ -46,7 +46,7 @@ export async function settleInTurn<Request, Prepared, Effect, Result>(
     if (claim.idleMs > callEndedMs) await operation.release?.(tx, claim);
     return endIfNothing(tx);
   });
-  if (recorded !== undefined) await refreshed(operation, recorded.result, logger);
+  if (recorded !== undefined) await refreshed(operation, recorded.result, claim, logger);
   return settled;
 }
 

@@ -41,6 +41,8 @@ interface UpdateOptions<Row, Change, Facts> {
   read(row: Row): Promise<Facts | null>;
   /** Whether the processor accepted the change but does not show it. */
   isIgnored(row: Row, change: Change, facts: Facts): boolean;
+  /** Ends what the claim of a change reserves. Called once the row shows the change. */
+  endReservation?(db: Database, claimId: string): Promise<void>;
 }
 
 export type UpdateOperation<Row, Change, Facts> = CheckedOperation<
@@ -57,8 +59,9 @@ export function updateSteps<
   Facts extends { readonly metadata: object | null },
 >(options: UpdateOptions<Row, Change, Facts>) {
   const { name, resource, database, mirror, partMirror, keyOf, findRow } = options;
-  const refresh = async (row: Row): Promise<Row> => {
+  const refresh = async (row: Row, claimId: string): Promise<Row> => {
     await correct(mirror, keyOf(row));
+    await options.endReservation?.(database, claimId);
     return findRow(database, row.id);
   };
   return {
@@ -73,8 +76,9 @@ export function updateSteps<
       if (Object.keys(change).length === 0) return { facts: null, row };
       const attempt = await options.send(row, change, idempotencyKey);
       if (attempt.outcome !== 'done') {
+        await correct(mirror, keyOf(row));
         // Fails if the object was deleted at the processor and the event has not arrived yet.
-        await refresh(row);
+        await findRow(database, row.id);
         throw notReached(attempt, resource, 'unchanged');
       }
       if (isRepeated || attempt.isReplayed || attempt.value.metadata === null) {
@@ -93,6 +97,6 @@ export function updateSteps<
     /** Nothing at the processor shows whether a change took effect. Repeating it has the same effect. */
     find: async () => null,
     /** The first request may have died before it refreshed a row that had changed meanwhile. */
-    replay: async (_id: string, claim: FoundClaim) => refresh(await findRow(database, parentOf(claim))),
+    replay: async (id: string, claim: FoundClaim) => refresh(await findRow(database, parentOf(claim)), id),
   };
 }

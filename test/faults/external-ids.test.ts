@@ -8,6 +8,7 @@ import { effort } from '../support/effort.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
+import { triesPerCall } from '../support/till-in-process.ts';
 
 const path = '/customers';
 const signUpsPerProcess = 17;
@@ -123,6 +124,54 @@ test('a change and a sign-up that meet over an external id end with one of them'
   const taken = await second;
   assert.deepEqual([taken.status, taken.body['customerId']], [409, customer.body['id']]);
   assert.equal((await thereWith(backend, 'change-first')).length, 1);
+});
+
+test('an external id that a change has given at the processor is not free before the row shows it', async (t) => {
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  const signUp = (externalId: string) => till.tryPost(path, { email: 'new@example.com', externalId });
+  /** The row takes another change, so the response to this one is not enough. */
+  const overtaken = async (externalId: string) => {
+    const { body } = await till.tryPost(path, { email: 'old@example.com' });
+    await till.settle();
+    const there = `/v1/customers/${body['processorCustomerId']}`;
+    proxy.holdOne(there);
+    const change = (key: string) => till.tryPatch(`${path}/${body['id']}`, { externalId }, key);
+    const changing = change(externalId);
+    const write = await proxy.nextHeld();
+    await backend.stripe.customers.update(String(body['processorCustomerId']), { phone: '+15550100' });
+    await till.settle();
+    return { customerId: body['id'], there, write, changing, again: () => change(externalId) };
+  };
+
+  const slow = await overtaken('slow');
+  proxy.holdOne(slow.there, 'GET');
+  slow.write.release();
+  const read = await proxy.nextHeld();
+  const refused = await signUp('slow');
+  read.release();
+  assert.deepEqual([refused.status, refused.body['customerId']], [409, slow.customerId]);
+  const { status, body } = await slow.changing;
+  assert.deepEqual([status, body['externalId']], [200, 'slow']);
+
+  for (const isRepeated of [false, true]) {
+    const name = `failed-${isRepeated}`;
+    const failed = await overtaken(name);
+    await backend.setFault({
+      operation: 'customers.retrieve',
+      kind: 'error',
+      status: 503,
+      times: triesPerCall,
+    });
+    failed.write.release();
+    assert.equal((await failed.changing).status, 503);
+    if (isRepeated) assert.equal((await failed.again()).body['externalId'], name);
+    const taken = await signUp(name);
+    assert.deepEqual([taken.status, taken.body['customerId']], [409, failed.customerId]);
+    assert.equal((await thereWith(backend, name)).length, 1);
+  }
+  assert.deepEqual(await backend.sql('select 1 from till.external_ids where claim_id is not null'), []);
 });
 
 /** Half of them have their own idempotency key. */
