@@ -109,7 +109,7 @@ export type CheckoutCreation = CheckedOperation<
 
 /** The steps of creating a checkout. */
 export function checkoutCreation(parts: CheckoutParts, pages: OpenPages): CheckoutCreation {
-  const { database, store, mirror, customers, processor, grouping, clock } = parts;
+  const { database, store, mirror, customers, plans, processor, grouping, clock } = parts;
   return {
     name: 'checkouts.create',
     parentIdOf: ({ customerId }) => customerId,
@@ -147,6 +147,7 @@ export function checkoutCreation(parts: CheckoutParts, pages: OpenPages): Checko
       if (found !== null) await mirror.recordResults(found.checkout);
       return found;
     },
+    finishReservation: (claimId) => plans.finishAddOnChange(claimId),
     /** An open checkout keeps the group, even if its claim has ended. */
     release: async (tx, { resourceId }) => {
       const [row] = await store.find(tx, [resourceId]);
@@ -228,7 +229,7 @@ export function groupedCheckoutCreation(
   request: NewCheckoutRequest,
   planId: string,
 ): GroupedCheckoutCreation {
-  const { database, store, subscriptions, grouping, clock } = parts;
+  const { database, store, plans, subscriptions, grouping, clock } = parts;
   const { customerId, page } = request;
   const terms = termsOf(request);
   const creation = checkoutCreation(parts, pages);
@@ -265,6 +266,7 @@ export function groupedCheckoutCreation(
       return prepared;
     },
     finishReservation: async (claimId) => {
+      await plans.finishAddOnChange(claimId);
       await pages.expireIfOpen(claimId, terms);
       await subscriptions.correctReserved(claimId);
     },

@@ -46,7 +46,7 @@ export interface Plan {
   readonly groupName: string | null;
   /** Whether the price is that of an add-on, which is sold only together with a main plan. */
   readonly addOn: boolean;
-  /** The open claim of a request that changes `addOn`. Until it ends, no subscription gets the plan. */
+  /** The claim of a request that changes `addOn`. Until the row shows the change, no subscription gets the plan. */
   readonly addOnClaimId: string | null;
   readonly productActive: boolean;
   readonly priceActive: boolean;

@@ -9,7 +9,7 @@ import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached } from '../processor/port/attempt.ts';
 import type { PlanValues } from '../processor/port/processor.ts';
 import { type PlanCreation, type PlanParts, planCreation } from './plan-creation.ts';
-import { addOnUpdate, type PlanUpdate, planUpdate } from './plan-update.ts';
+import { addOnUpdate, finishAddOnChange, type PlanUpdate, planUpdate } from './plan-update.ts';
 
 export class PlanService {
   /** The sweeper also uses these two. */
@@ -74,6 +74,11 @@ export class PlanService {
       return { result: await this.read(id), replayed: false };
     const updating = change.addOn === undefined ? this.updating : addOnUpdate(this.#parts);
     return this.#parts.idempotency.run(updating, { id, change }, key);
+  }
+
+  /** See `finishAddOnChange`. A request that waits for the change calls it once the claim has ended. */
+  finishAddOnChange(claimId: string): Promise<void> {
+    return finishAddOnChange(this.#parts, claimId);
   }
 
   /**

@@ -73,6 +73,14 @@ export class PlanStore extends MirrorStore<Plan> {
     return row?.holder;
   }
 
+  /** The plan whose `addOn` a claim may change. Undefined if there is none. */
+  async findByAddOnClaim(db: Queryable, claimId: string): Promise<Plan | undefined> {
+    const [plan] = await db.query<Plan>(`select ${columns} from till.plans where add_on_claim_id = $1`, [
+      claimId,
+    ]);
+    return plan;
+  }
+
   async releaseAddOn(tx: Queryable, claimId: string): Promise<void> {
     await tx.query('update till.plans set add_on_claim_id = null where add_on_claim_id = $1', [claimId]);
   }

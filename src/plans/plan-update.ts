@@ -5,7 +5,7 @@ import {
   type ReleasedClaim,
   ReservationHeld,
 } from '../idempotency/operation.ts';
-import { applyInTransaction } from '../mirrors/refresh.ts';
+import { applyInTransaction, untilSettled } from '../mirrors/refresh.ts';
 import {
   type Updated,
   type UpdateOperation,
@@ -57,6 +57,20 @@ export function waitForAddOnChange(plans: readonly Plan[]): void {
     if (addOnClaimId !== null) throw new ReservationHeld(addOnClaimId, 'fail');
 }
 
+/**
+ * Corrects the plan whose `addOn` an ended claim has changed, and lets subscriptions have it again. The claim was recorded
+ * while the row changed, so the row may not show the change yet. A plan that the processor does not know has not changed.
+ */
+export async function finishAddOnChange(
+  { database, store, mirror }: Pick<PlanParts, 'database' | 'store' | 'mirror'>,
+  claimId: string,
+): Promise<void> {
+  const plan = await store.findByAddOnClaim(database, claimId);
+  if (plan === undefined) return;
+  await untilSettled(() => mirror.refresh(plan.processorPriceId));
+  await store.releaseAddOn(database, claimId);
+}
+
 /** The steps of changing a plan, which is a change of its product, and for `addOn` of its price. */
 export function planUpdate({ idempotency, database, store, mirror, processor }: PlanParts): PlanUpdate {
   return {
@@ -73,6 +87,7 @@ export function planUpdate({ idempotency, database, store, mirror, processor }: 
         return facts && { ...facts.product, price: facts.price };
       },
       isIgnored: isPlanChangeIgnored,
+      endReservation: (db, claimId) => store.releaseAddOn(db, claimId),
     }),
     prepare: async ({ id, change }) => {
       const plan = await store.read(database, id);
@@ -86,9 +101,9 @@ export function planUpdate({ idempotency, database, store, mirror, processor }: 
       }
       return plan;
     },
+    finishReservation: (claimId) => finishAddOnChange({ database, store, mirror }, claimId),
     release: (tx: Transaction, { resourceId }: ReleasedClaim) => store.releaseAddOn(tx, resourceId),
     record: async (tx, id, { facts, row }) => {
-      if (row.addOnClaimId === id) await store.releaseAddOn(tx, id);
       if (facts === null) return { result: await store.read(tx, row.id) };
       const product = await applyInTransaction(tx, mirror.products, facts, row);
       const current = await store.read(tx, row.id);
@@ -96,6 +111,8 @@ export function planUpdate({ idempotency, database, store, mirror, processor }: 
       const known = product.needsRefresh ? row : current;
       const price = facts.price && (await applyInTransaction(tx, mirror.prices, facts.price, known));
       const needsRefresh = product.needsRefresh || price?.needsRefresh === true;
+      // No subscription gets the plan until the row shows the change.
+      if (!needsRefresh && row.addOnClaimId === id) await store.releaseAddOn(tx, id);
       return { result: price ? await store.read(tx, row.id) : current, needsRefresh };
     },
   };

@@ -15,7 +15,7 @@ export interface GroupParts {
   readonly plans: PlanService;
 }
 
-interface HolderParts extends Omit<GroupParts, 'plans'> {
+interface HolderParts extends GroupParts {
   readonly database: Database;
   readonly mirror: SubscriptionMirror;
   readonly openCheckouts: OpenCheckouts;
@@ -90,8 +90,12 @@ export async function listLiveOfGroup(
   return groupName === null ? [] : listLive(tx, parts, joining, groupName);
 }
 
-/** Finishes what holds a group after its claim has ended: an open checkout is expired, or a subscription is corrected. */
+/**
+ * Finishes what holds a group or a plan after its claim has ended: an open checkout is expired, or a subscription or the
+ * plan is corrected.
+ */
 export async function correctHolder(parts: HolderParts, claimId: string): Promise<void> {
+  await parts.plans.finishAddOnChange(claimId);
   await parts.openCheckouts.expireIfOpen(claimId);
   await correctReserved(parts, claimId);
 }
@@ -101,7 +105,7 @@ export async function correctHolder(parts: HolderParts, claimId: string): Promis
  * the row may not show the new plan yet.
  */
 export async function correctReserved(
-  { database, groups, store, mirror }: Omit<HolderParts, 'openCheckouts'>,
+  { database, groups, store, mirror }: Omit<HolderParts, 'openCheckouts' | 'plans'>,
   claimId: string,
 ): Promise<void> {
   const subscriptionId = await groups.findSubscription(database, claimId);

@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, afterEach, test } from 'node:test';
+import { startBackend } from '../support/backend.ts';
+import { pages } from '../support/checkouts.ts';
 import { readJson } from '../support/client.ts';
 import { assertRefused } from '../support/invalid.ts';
 import { createCustomer, createPlan, createSubscription, type PlanBody } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
+import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
+import { triesPerCall } from '../support/till-in-process.ts';
 
-const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const backend = await startBackend({ after });
+const proxy = await startProcessorProxy(backend);
+const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url, mustNotLogErrors: true });
 const { call, stripe } = till;
+
+afterEach(() => proxy.releaseAll());
 
 const values = { name: 'Seats', amount: 500, currency: 'eur', interval: 'month' };
 
@@ -121,6 +129,62 @@ test('a change of addOn and a request that gives the plan to a subscription: one
       await readProblem(changed, 409, 'plan_in_use');
       assert.ok(joined?.ok, `the change was refused, and so was the other request: ${joined?.status}`);
     }
+  }
+  assert.deepEqual(await till.sql('select id from till.plans where add_on_claim_id is not null'), []);
+});
+
+/** The processor makes the plan an add-on, and its response is on the way. */
+async function changeInFlight(plan: PlanBody, body: object = {}) {
+  await till.settle();
+  const there = `/v1/prices/${plan.processorPriceId}`;
+  proxy.holdOne(there);
+  const response = change(plan.id, { addOn: true, ...body });
+  const passOn = await (await proxy.nextHeld()).holdResponse();
+  return { there, passOn, response };
+}
+
+const joins = [
+  (plan: PlanBody, customerId: string) =>
+    call('POST', '/subscriptions', { customerId, planId: plan.id, trialPeriodDays: 7 }),
+  (plan: PlanBody, customerId: string) =>
+    call('POST', '/checkouts', { ...pages, customerId, planId: plan.id }),
+];
+
+test('a plan that became an add-on is given to no subscription before the row shows it', async () => {
+  for (const join of joins)
+    for (const more of [{}, { group: 'a' }]) {
+      const plan = await createPlan(till, more);
+      const { id: customerId } = await createCustomer(till);
+      const { there, passOn, response } = await changeInFlight(plan);
+      await readJson(await change(plan.id, { name: 'New' }), 200);
+      proxy.holdOne(there, 'GET');
+      passOn();
+      const read = await proxy.nextHeld();
+      const joined = await join(plan, customerId);
+      read.release();
+      await readProblem(joined, 409, 'plan_is_add_on');
+      assert.equal((await readJson<PlanBody>(await response, 200)).addOn, true);
+    }
+  assert.deepEqual(await till.sql('select id from till.plans where add_on_claim_id is not null'), []);
+});
+
+test('a change of addOn whose plan could not be read is finished by its repetition, or by the next request', async () => {
+  const finishers = [
+    ...joins,
+    (plan: PlanBody) => change(plan.id, { addOn: true, idempotencyKey: plan.id }),
+    (plan: PlanBody) => change(plan.id, { addOn: true, name: 'Other' }),
+  ];
+  for (const finish of finishers) {
+    const plan = await createPlan(till);
+    const { id: customerId } = await createCustomer(till);
+    const { passOn, response } = await changeInFlight(plan, { idempotencyKey: plan.id });
+    await readJson(await change(plan.id, { name: 'New' }), 200);
+    await backend.setFault({ operation: 'prices.retrieve', kind: 'error', status: 503, times: triesPerCall });
+    passOn();
+    await readProblem(await response, 503, 'processor_unavailable');
+    const finished = await finish(plan, customerId);
+    if (finished.status !== 200) await readProblem(finished, 409, 'plan_is_add_on');
+    assert.equal((await readJson<PlanBody>(await call('GET', `/plans/${plan.id}`), 200)).addOn, true);
   }
   assert.deepEqual(await till.sql('select id from till.plans where add_on_claim_id is not null'), []);
 });
