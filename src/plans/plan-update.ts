@@ -105,15 +105,16 @@ export function planUpdate({ idempotency, database, store, mirror, processor }: 
     release: (tx: Transaction, { resourceId }: ReleasedClaim) => store.releaseAddOn(tx, resourceId),
     record: async (tx, id, { facts, row }) => {
       if (facts === null) return { result: await store.read(tx, row.id) };
-      const product = await applyInTransaction(tx, mirror.products, facts, row);
-      const current = await store.read(tx, row.id);
-      // The product changed the row in this transaction, so its new revision counts, unless the row needs a refresh.
-      const known = product.needsRefresh ? row : current;
-      const price = facts.price && (await applyInTransaction(tx, mirror.prices, facts.price, known));
-      const needsRefresh = product.needsRefresh || price?.needsRefresh === true;
+      const { price, ...product } = facts;
+      // A changed price is applied together with its product: the product alone would give the row a new revision, and
+      // then the row does not show whether the price is current.
+      const { needsRefresh } =
+        price === undefined
+          ? await applyInTransaction(tx, mirror.products, product, row)
+          : await applyInTransaction(tx, mirror, { product, price }, row);
       // No subscription gets the plan until the row shows the change.
       if (!needsRefresh && row.addOnClaimId === id) await store.releaseAddOn(tx, id);
-      return { result: price ? await store.read(tx, row.id) : current, needsRefresh };
+      return { result: await store.read(tx, row.id), needsRefresh };
     },
   };
 }

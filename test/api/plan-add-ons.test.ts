@@ -189,6 +189,22 @@ test('a change of addOn whose plan could not be read is finished by its repetiti
   assert.deepEqual(await till.sql('select id from till.plans where add_on_claim_id is not null'), []);
 });
 
+test('a plan whose price or product is archived while addOn changes stays archived', async () => {
+  const archive = [
+    (plan: PlanBody) => stripe.prices.update(plan.processorPriceId, { active: false }),
+    (plan: PlanBody) => stripe.products.update(plan.processorProductId, { active: false }),
+  ];
+  for (const archiveThere of archive) {
+    const plan = await createPlan(till);
+    const { passOn, response } = await changeInFlight(plan);
+    await archiveThere(plan);
+    await till.settle();
+    passOn();
+    const changed = await readJson<PlanBody>(await response, 200);
+    assert.deepEqual([changed.addOn, changed.active], [true, false]);
+  }
+});
+
 test('400: a group with addOn, and a value that is no boolean', async () => {
   const plan = await createPlan(till, { addOn: true });
   for (const response of [
