@@ -37,6 +37,11 @@ interface Steps<Request, Prepared, Effect, Result> {
    * repeated. Fails if a different request with the same idempotency key created it.
    */
   find(claim: FoundClaim): Promise<Effect | null>;
+  /**
+   * Corrects the row that a call of an abandoned claim may have changed. Called before the claim is settled, if `find` finds
+   * nothing.
+   */
+  correct?(claim: FoundClaim): Promise<void>;
   /** Removes the reservation. Called only when it is certain that nothing was created. */
   release?(tx: Transaction, claim: ReleasedClaim): Promise<void>;
   /**

@@ -35,6 +35,7 @@ export async function settleInTurn<Request, Prepared, Effect, Result>(
   endIfNothing: (tx: Transaction) => Promise<Settled>,
 ): Promise<Settled> {
   const found = await operation.find(claim).catch(nothingIfReused);
+  if (found === null) await operation.correct?.(claim);
   let recorded: Recorded<Result> | undefined;
   const settled = await database.transaction(async (tx): Promise<Settled> => {
     const current = await claims.lock(tx, claim.resourceId);

@@ -1,3 +1,4 @@
+import { Failure } from '../errors.ts';
 import {
   type CheckedOperation,
   type FoundClaim,
@@ -10,7 +11,7 @@ import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { notReached, objectMissing } from '../processor/port/attempt.ts';
 import type { Attempt } from '../processor/port/processor.ts';
 import type { Mirror } from './mirror.ts';
-import { applyInTransaction, correct } from './refresh.ts';
+import { applyInTransaction, correct, untilSettled } from './refresh.ts';
 
 export interface UpdateRequest<Change> {
   readonly id: string;
@@ -96,7 +97,18 @@ export function updateSteps<
     refresh,
     /** Nothing at the processor shows whether a change took effect. Repeating it has the same effect. */
     find: async () => null,
+    /** The processor may send no event about the change, for example if it is of the metadata of a finished payment. */
+    async correct(claim: FoundClaim): Promise<void> {
+      const row = await findRow(database, parentOf(claim)).catch(undefinedIfGone);
+      // If the processor does not know the object, the row stays as it is, and the claim can still be settled.
+      if (row !== undefined) await untilSettled(() => mirror.refresh(keyOf(row)));
+    },
     /** The first request may have died before it refreshed a row that had changed meanwhile. */
     replay: async (id: string, claim: FoundClaim) => refresh(await findRow(database, parentOf(claim)), id),
   };
+}
+
+function undefinedIfGone(error: unknown): undefined {
+  if (error instanceof Failure && error.code === 'not_found') return undefined;
+  throw error;
 }

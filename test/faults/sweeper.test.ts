@@ -11,6 +11,12 @@ import {
   creationCases,
   type Prerequisites,
 } from '../support/creation-cases.ts';
+import {
+  type CustomerBody,
+  createCustomer,
+  createPaidPayment,
+  type PaymentBody,
+} from '../support/objects.ts';
 import { type ProcessorProxy, startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
 import { type TillInProcess, triesPerCall } from '../support/till-in-process.ts';
@@ -254,6 +260,60 @@ test('completed claims, and those without a result, are deleted after 25 hours, 
   assert.deepEqual(
     left.map(({ key }) => key),
     ['open-1', 'open-2', 'open-3', 'young-1', 'young-2', 'young-3'],
+  );
+});
+
+test('a PATCH whose response was lost is shown, even if no event tells of it', async (t) => {
+  const { backend, till, prerequisites } = await setScene(t);
+  const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+  const lose = async (operation: string, path: string, change: object) => {
+    await backend.setFault({ operation, kind: 'reset_after' });
+    assert.equal((await hasty.tryPatch(path, change)).status, 503);
+  };
+  const paymentPath = `/payments/${(await createPaidPayment(till)).id}`;
+  const customerPath = `/customers/${prerequisites.customerId}`;
+  await till.settle();
+  await lose('payment_intents.update', paymentPath, { metadata: { order: '7' } });
+  await lose('customers.update', customerPath, { externalId: 'lost' });
+  const read = async () => [
+    (await till.get<PaymentBody>(paymentPath)).metadata,
+    (await till.get<CustomerBody>(customerPath)).externalId,
+  ];
+  assert.deepEqual(await read(), [{}, null]);
+  // After this time, the sweeper also frees what the claims reserve.
+  await age(backend, '11 minutes');
+  await backend.setFault({
+    operation: 'payment_intents.retrieve',
+    kind: 'error',
+    status: 503,
+    times: triesPerCall,
+  });
+  await till.services.sweeper.sweep();
+  assert.deepEqual(await read(), [{}, 'lost']);
+  const taken = await till.tryPost('/customers', { email: 'new@example.com', externalId: 'lost' });
+  assert.deepEqual([taken.status, taken.body['customerId']], [409, prerequisites.customerId]);
+  await age(backend, '22 minutes');
+  await till.services.sweeper.sweep();
+  assert.deepEqual(await read(), [{ order: '7' }, 'lost']);
+});
+
+test('the claim of a PATCH whose object is gone is deleted too', async (t) => {
+  const { backend, till, prerequisites } = await setScene(t);
+  const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+  const unknown = await createCustomer(till);
+  for (const id of [prerequisites.customerId, unknown.id]) {
+    await backend.setFault({ operation: 'customers.update', kind: 'reset_after' });
+    assert.equal((await hasty.tryPatch(`/customers/${id}`, { name: 'Changed' })).status, 503);
+  }
+  await till.call('DELETE', `/customers/${prerequisites.customerId}`);
+  await backend.sql("update till.customers set processor_customer_id = 'cus_unknown' where id = $1", [
+    unknown.id,
+  ]);
+  await age(backend, '25 hours 1 minute');
+  await till.services.sweeper.sweep();
+  assert.deepEqual(
+    await backend.sql("select 1 from till.idempotency_claims where operation = 'customers.update'"),
+    [],
   );
 });
 
