@@ -467,7 +467,11 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   event_seed: ['events/feed/event-store.ts'],
   grace_periods: ['events/outbox/outbox-store.ts'],
   list_counts: ['mirrors/list-statement.ts', 'mirrors/list-totals.ts'],
-  idempotency_claims: ['idempotency/claim-store.ts', 'attention/attention-store.ts'],
+  idempotency_claims: [
+    'idempotency/claim-store.ts',
+    'attention/attention-store.ts',
+    'customers/external-id-store.ts',
+  ],
   api_keys: ['keys/key-store.ts'],
   processor_account: ['processor/account/account-store.ts'],
   jobs: ['sync/job-store.ts'],

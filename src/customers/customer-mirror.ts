@@ -57,13 +57,18 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
 
   /**
    * If a row of another customer still has the external id that this customer has at the processor, refreshes that row
-   * too.
+   * too. An ended claim may still reserve the external id for that customer, until its row is correct.
    */
   async refresh(key: string): Promise<Applied> {
+    const { database, externalIds } = this.#parts;
     const first = await this.#refresh(key);
-    const rival = first.externalId === null ? undefined : await this.findHolder(first.externalId);
+    if (first.externalId === null) return first.applied;
+    const rival = await this.findHolder(first.externalId);
     if (rival === undefined || rival === 'unknown' || this.keyOf(rival) === key) return first.applied;
-    await this.#refresh(this.keyOf(rival));
+    const endedClaimId = await externalIds.findEndedClaim(database, first.externalId);
+    const { unsettled } = (await this.#refresh(this.keyOf(rival))).applied;
+    if (endedClaimId !== undefined && unsettled.length === 0)
+      await externalIds.endReservation(database, endedClaimId);
     const { applied } = await this.#refresh(key);
     return { ...applied, changed: [...new Set([...first.applied.changed, ...applied.changed])] };
   }

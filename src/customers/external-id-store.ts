@@ -37,6 +37,17 @@ export class ExternalIdStore {
     return row?.customerId;
   }
 
+  /** The claim that still reserves the external id, although it has ended. Undefined if there is none. */
+  async findEndedClaim(db: Queryable, externalId: string): Promise<string | undefined> {
+    const [row] = await db.query<{ claimId: string }>(
+      `select claim_id as "claimId" from till.external_ids as held
+       where external_id = $1 and claim_id is not null and not exists (
+         select from till.idempotency_claims where resource_id = held.claim_id and completed_at is null)`,
+      [externalId],
+    );
+    return row?.claimId;
+  }
+
   /** Gives the external id to another customer, if its holder has neither a claim nor a row that carries it. */
   async replace(tx: Queryable, { externalId, customerId, claimId }: ExternalId): Promise<void> {
     await tx.query(

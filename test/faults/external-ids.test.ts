@@ -172,6 +172,24 @@ test('an external id that a change has given at the processor is not free before
     assert.equal((await thereWith(backend, name)).length, 1);
   }
   assert.deepEqual(await backend.sql('select 1 from till.external_ids where claim_id is not null'), []);
+
+  // Neither the change nor another request ends the reservation. The external id is given to another customer elsewhere.
+  const given = await overtaken('given');
+  await backend.setFault({
+    operation: 'customers.retrieve',
+    kind: 'error',
+    status: 503,
+    times: triesPerCall,
+  });
+  given.write.release();
+  assert.equal((await given.changing).status, 503);
+  const { body: taker } = await till.tryPost(path, { email: 'taker@example.com' });
+  await till.settle();
+  const { customers } = backend.stripe;
+  await customers.update(String(given.there.split('/').at(-1)), { metadata: { till_external_id: '' } });
+  await customers.update(String(taker['processorCustomerId']), { metadata: { till_external_id: 'given' } });
+  await till.settle();
+  assert.equal((await till.get<Answer['body']>(`${path}/${taker['id']}`))['externalId'], 'given');
 });
 
 /** Half of them have their own idempotency key. */
