@@ -120,6 +120,57 @@ describe('objects that cannot be adopted', () => {
   });
 });
 
+describe('the payment of a subscription does not become a one-off payment', () => {
+  /** The processor's objects are a day old, so no payment is newer than the lists. */
+  async function start(t: Parameters<typeof startBackend>[0]) {
+    const { till, proxy } = await startBehindProxy(t);
+    await till.control('clock', { to: Math.floor(Date.now() / 1_000) - 86_400 });
+    const { id: price } = await makePrice(till.stripe, 'pro');
+    const customer = await makePayer(till.stripe, { email: 'ada@example.com' });
+    const subscribe = () => till.stripe.subscriptions.create({ customer, items: [{ price }] });
+    const findInvoices = async () =>
+      (await till.sql<{ id: string | null }>('select processor_invoice_id as id from till.payments')).map(
+        ({ id }) => id,
+      );
+    return { till, proxy, subscribe, findInvoices };
+  }
+
+  test('if its invoice cannot be read', async (t) => {
+    const { till, proxy, subscribe, findInvoices } = await start(t);
+    const { latest_invoice: invoice } = await subscribe();
+    const unreadable = (one: Readonly<Record<string, unknown>>) =>
+      one['id'] === invoice ? { ...one, amount_due: 'x' } : one;
+    proxy.alterResponses(({ body }) => {
+      const data = body['data'];
+      return Array.isArray(data) ? { ...body, data: data.map(unreadable) } : unreadable(body);
+    });
+    const { skips } = await runImport(till);
+    assert.deepEqual(skips.map(({ kind }) => kind).sort(), ['invoice', 'payment']);
+    assert.deepEqual(await findInvoices(), []);
+    proxy.passUnaltered();
+    assert.deepEqual((await runImport(till)).skips, []);
+    assert.deepEqual(await findInvoices(), [invoice]);
+  });
+
+  test('if it is newer than the list of invoices, and one read of it fails', async (t) => {
+    const { till, proxy, subscribe, findInvoices } = await start(t);
+    proxy.hold('/v1/invoice_payments', 'GET');
+    const running = runImport(till);
+    await proxy.nextHeld();
+    const { latest_invoice: invoice } = await subscribe();
+    let failures = 1;
+    proxy.alterResponses(({ path, body }) => {
+      if (!path.startsWith('/v1/payment_intents/') || failures === 0) return body;
+      failures -= 1;
+      return { ...body, amount: 'x' };
+    });
+    proxy.releaseAll();
+    assert.deepEqual((await running).skips, []);
+    assert.equal(failures, 0);
+    assert.deepEqual(await findInvoices(), [invoice]);
+  });
+});
+
 describe('external ids', () => {
   const findCustomer = async (till: TillInProcess, key: string) =>
     (await till.get<PageBody<CustomerBody>>('/customers')).data.find(

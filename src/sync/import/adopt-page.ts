@@ -152,7 +152,11 @@ function countPage<Item>(
   const isStored = (item: Item) => rows.has(stage.keyOf(item));
   const skip = (item: Item, reason: string) => ({ kind: kindOf(stage), id: stage.idOf(item), reason });
   const adopted = new Set(accepted.filter(isStored).map(stage.idOf)).size;
-  if (stage.isAhead) return { counts: { ...noCounts, adopted }, skips: [] };
+  if (stage.isAhead) {
+    // Not reported yet: the list that counts these objects must look them up.
+    const failed = accepted.filter((item) => !isStored(item) && failures.has(stage.keyOf(item)));
+    return { counts: { ...noCounts, adopted, skipped: leftOut.length + failed.length }, skips: [] };
+  }
   const skips = [
     ...refused,
     ...accepted

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   addCounts,
+  chargesKnownUntil,
   countsOf,
   countsOfStage,
   type ImportProgress,
@@ -68,4 +69,14 @@ test('external ids are counted apart from their customers', () => {
       ['external_id', 1, 1],
     ],
   );
+});
+
+test('the list of charges has every charge of the listed invoices, unless one could not be read', () => {
+  const invoices = newStage('invoice', now);
+  const charges = newStage('charge', new Date(now.getTime() + 3_600_000));
+  assert.equal(chargesKnownUntil([invoices]), null);
+  assert.deepEqual(chargesKnownUntil([invoices, charges]), now);
+  const failed = { ...charges, counts: { ...noCounts, adopted: 7, skipped: 1 } };
+  assert.deepEqual(chargesKnownUntil([invoices, failed]), new Date(0));
+  assert.deepEqual(chargesKnownUntil([invoices, restarted(failed, now)]), now);
 });

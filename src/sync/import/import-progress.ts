@@ -86,6 +86,18 @@ export interface KindCounts extends Counts {
   readonly kind: ImportKind;
 }
 
+/**
+ * Payments that pay an invoice and were charged before this time have got their rows, from the list of charges. Null in a
+ * dry run, which does not read it. If a charge could not be read, it can be any payment. The charge of an invoice that
+ * is newer than the list of invoices has no row yet if its subscription has none.
+ */
+export function chargesKnownUntil(progress: ImportProgress): Date | null {
+  const find = (name: StageName) => progress.find(({ stage }) => stage === name);
+  const charges = find('charge');
+  if (charges === undefined) return null;
+  return new Date(charges.counts.skipped > 0 ? 0 : (find('invoice') ?? charges).startedAt);
+}
+
 /** The order in which people see the counts. Charges are payments, which the list of payments shows too. */
 const shownStages = [
   'plan',

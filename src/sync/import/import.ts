@@ -12,6 +12,7 @@ import { ExternalIdAdoption } from './external-id-adoption.ts';
 import { type ExternalIdNotes, rememberedNotes, type SharedValue, storedNotes } from './external-id-notes.ts';
 import {
   addCounts,
+  chargesKnownUntil,
   countsOf,
   countsOfStage,
   type ImportKind,
@@ -279,7 +280,6 @@ export class Import {
 
   #work(run: Run, name: StageName): PagedWork<unknown> {
     const parts = this.#parts;
-    const chargesListedAt = stageOf(run, 'charge')?.startedAt;
     const paged = (stage: Stage<unknown>) => this.#paged(run, stage);
     const works: Readonly<Record<StageName, () => PagedWork<unknown>>> = {
       plan: () => paged(planStage(parts)),
@@ -287,10 +287,7 @@ export class Import {
       subscription: () => paged(subscriptionStage(parts, refusedIn(run))),
       invoice: () => paged(invoiceStage(parts)),
       charge: () => paged(chargeStage(parts)),
-      payment: () => {
-        const listedAt = chargesListedAt === undefined ? null : new Date(chargesListedAt);
-        return paged(paymentStage(parts, listedAt));
-      },
+      payment: () => paged(paymentStage(parts, chargesKnownUntil(run.progress))),
       refund: () => paged(refundStage(parts)),
       dispute: () => paged(disputeStage(parts)),
       external_id: () => this.#externalIds(run),

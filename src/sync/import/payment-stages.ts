@@ -45,11 +45,11 @@ function listed(facts: PaymentFacts): ListedPayment {
   return { facts: { ...facts, isDisputed: false } };
 }
 
-/** `chargesListedAt`: when the list of charges began. Null in a dry run, which does not adopt them. */
-export function paymentStage(parts: StageParts, chargesListedAt: Date | null): PaymentStage {
+/** For `knownUntil`, see `chargesKnownUntil`. */
+export function paymentStage(parts: StageParts, knownUntil: Date | null): PaymentStage {
   const complete = async (items: readonly ListedPayment[]) => {
     const found = new Map<ListedPayment, string | null>();
-    const unknown = items.filter(({ facts }) => needsLookUp(facts, chargesListedAt));
+    const unknown = items.filter(({ facts }) => needsLookUp(facts, knownUntil));
     await inLanes(unknown, callsAtOnce, async (item) => {
       const { processorPaymentIntentId } = item.facts;
       found.set(item, await parts.processor.invoices.findOfPayment(processorPaymentIntentId));
@@ -68,15 +68,15 @@ export function paymentStage(parts: StageParts, chargesListedAt: Date | null): P
 }
 
 /**
- * Whether a lookup must show if a payment without a row pays an invoice. A payment that was charged before the list of
- * charges began pays none, because that list has all that do. An uncharged payment is looked up, even in a dry run: if
+ * Whether a lookup must show if a payment without a row pays an invoice. A payment that was charged before `knownUntil`
+ * pays none, because the list of charges has all that do. An uncharged payment is looked up, even in a dry run: if
  * it pays an invoice, it does not count as a payment yet.
  */
-export function needsLookUp(facts: PaymentFacts, chargesListedAt: Date | null): boolean {
+export function needsLookUp(facts: PaymentFacts, knownUntil: Date | null): boolean {
   if (facts.localId !== null || facts.processorCustomerId === null) return false;
-  if (chargesListedAt === null) return !isAttempted(facts);
+  if (knownUntil === null) return !isAttempted(facts);
   const chargedAt = facts.charge?.createdAt.getTime() ?? Number.POSITIVE_INFINITY;
-  return chargedAt >= chargesListedAt.getTime() - clockSkewMsMax;
+  return chargedAt >= knownUntil.getTime() - clockSkewMsMax;
 }
 
 function sharedBy({
