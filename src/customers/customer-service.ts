@@ -26,7 +26,7 @@ import {
   identifiedCustomerCreation,
 } from './customer-creation.ts';
 import type { CustomerSummary } from './customer-store.ts';
-import { type CustomerUpdate, customerUpdate } from './customer-update.ts';
+import { type CustomerUpdate, customerUpdate, externalIdAdoption } from './customer-update.ts';
 
 /** Rows per page when listing all customers: few enough to hold in memory, many enough to need few pages. */
 const livePageSize = 1_000;
@@ -51,6 +51,7 @@ export class CustomerService {
   readonly creation: IdentifiedCustomerCreation;
   readonly updating: CustomerUpdate;
   readonly #anonymousCreation: CustomerCreation;
+  readonly #externalIdAdoption: CustomerUpdate;
   readonly #parts: CustomerServiceParts;
   readonly #reads: SharedReads<Customer>;
 
@@ -59,6 +60,7 @@ export class CustomerService {
     this.creation = identifiedCustomerCreation(parts);
     this.updating = customerUpdate(parts);
     this.#anonymousCreation = customerCreation(parts);
+    this.#externalIdAdoption = externalIdAdoption(parts);
     this.#reads = new SharedReads((ids) => parts.store.findLive(parts.database, ids));
   }
 
@@ -109,6 +111,11 @@ export class CustomerService {
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
     return this.#parts.idempotency.run(this.updating, { id, change }, key);
+  }
+
+  /** Like an update, for a customer without an external id. Fails with `OtherExternalId` if it has one by now. */
+  async adoptExternalId(id: string, externalId: string, key: IdempotencyKey): Promise<void> {
+    await this.#parts.idempotency.run(this.#externalIdAdoption, { id, change: { externalId } }, key);
   }
 
   /**

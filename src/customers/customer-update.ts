@@ -65,3 +65,34 @@ export function customerUpdate(parts: CustomerParts): CustomerUpdate {
     release: (tx, { resourceId }) => externalIds.endReservation(tx, resourceId),
   };
 }
+
+/** The customer already has, or is about to get, another external id than the one to adopt. */
+export class OtherExternalId extends Error {
+  readonly externalId: string;
+
+  constructor(externalId: string) {
+    super('the customer has another external id');
+    this.externalId = externalId;
+  }
+}
+
+/**
+ * The steps of giving an external id to a customer without one. Unlike a request, it does not replace an external id
+ * that another request has set, or is setting.
+ */
+export function externalIdAdoption(parts: CustomerParts): CustomerUpdate {
+  const { store, externalIds } = parts;
+  const update = customerUpdate(parts);
+  return {
+    ...update,
+    reserve: async (tx, claimId, request, admission) => {
+      const { id, change } = request;
+      const { externalId } = await store.readLive(tx, id);
+      const reserved = await externalIds.findReserved(tx, id);
+      const current = [externalId, ...reserved.map((one) => one.externalId)];
+      const other = current.find((one) => one !== null && one !== change.externalId);
+      if (other != null) throw new OtherExternalId(other);
+      return update.reserve(tx, claimId, request, admission);
+    },
+  };
+}

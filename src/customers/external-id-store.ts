@@ -48,6 +48,14 @@ export class ExternalIdStore {
     return row?.claimId;
   }
 
+  /** The external ids that requests are about to give to a customer. */
+  findReserved(db: Queryable, customerId: string): Promise<readonly ExternalId[]> {
+    return db.query(
+      `select ${columns} from till.external_ids where customer_id = $1 and claim_id is not null`,
+      [customerId],
+    );
+  }
+
   /** Gives the external id to another customer, if its holder has neither a claim nor a row that carries it. */
   async replace(tx: Queryable, { externalId, customerId, claimId }: ExternalId): Promise<void> {
     await tx.query(

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Lifetime } from '../support/backend.ts';
+import { callsAtOnce } from '../../src/sync/import/stage.ts';
+import { type Lifetime, startBackend } from '../support/backend.ts';
 import { makePayer, pay } from '../support/foreign-account.ts';
 import { dumpRows, runImport } from '../support/imports.ts';
 import { type CustomerBody, createCustomer, type PageBody } from '../support/objects.ts';
+import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
@@ -135,4 +137,59 @@ describe('of several customers with the same external id', () => {
     assert.equal(await findOwner(till, 'user'), older);
     assert.equal((await noted())[0]?.count, 0);
   });
+});
+
+test('a customer keeps the external id that a request sets while an import gives out others', async (t) => {
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const importing = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  const till = await startTill({ in: 'process', on: backend });
+  const { stripe } = backend;
+  const make = async (_: unknown, index: number) =>
+    (await stripe.customers.create({ metadata: { user: `user-${index}` } })).id;
+  const keys = await Promise.all(Array.from({ length: callsAtOnce + 1 }, make));
+  await runImport(till);
+  for (const key of keys) proxy.hold(`/v1/customers/${key}`);
+  const running = runImport(importing, options);
+  // The import has read the rows of all of them, and gives external ids to the first ones.
+  const held = new Set<string>();
+  while (held.size < callsAtOnce) held.add((await proxy.nextHeld()).path);
+  const waiting = keys.find((key) => !held.has(`/v1/customers/${key}`)) ?? '';
+  const { data } = await till.get<PageBody<CustomerBody>>('/customers');
+  const { id = '' } = data.find((one) => one.processorCustomerId === waiting) ?? {};
+  assert.equal((await till.call('PATCH', `/customers/${id}`, { externalId: 'chosen' })).status, 200);
+  proxy.releaseAll();
+  const { counts, skips } = await running;
+  assert.deepEqual(counts['external_id'], { found: keys.length, adopted: callsAtOnce, skipped: 1 });
+  assert.deepEqual(skips, [
+    { kind: 'external_id', id: waiting, reason: 'The customer has the external id "chosen".' },
+  ]);
+  await till.settle();
+  assert.equal((await till.get<CustomerBody>(`/customers/${id}`)).externalId, 'chosen');
+});
+
+test('an import gives no external id to a customer to which a request is giving another one', async (t) => {
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  const { id: key } = await backend.stripe.customers.create({ metadata: { user: 'user' } });
+  await runImport(till);
+  const { data } = await till.get<PageBody<CustomerBody>>('/customers');
+  proxy.holdOne('/v1/disputes', 'GET');
+  const running = runImport(till, options);
+  // The import has read the customers, and has yet to give them their external ids.
+  const disputes = await proxy.nextHeld();
+  proxy.holdOne(`/v1/customers/${key}`);
+  const change = till.call('PATCH', `/customers/${data[0]?.id}`, { externalId: 'chosen' });
+  const respond = await (await proxy.nextHeld()).holdResponse();
+  disputes.release();
+  assert.deepEqual((await running).skips, [
+    { kind: 'external_id', id: key, reason: 'The customer has the external id "chosen".' },
+  ]);
+  respond();
+  assert.equal((await change).status, 200);
+  const { metadata } = await till.stripe.customers
+    .retrieve(key)
+    .then((found) => ({ metadata: {}, ...found }));
+  assert.ok(Object.values(metadata).includes('chosen'));
 });

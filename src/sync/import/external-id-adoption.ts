@@ -1,4 +1,5 @@
 import type { CustomerService } from '../../customers/customer-service.ts';
+import { OtherExternalId } from '../../customers/customer-update.ts';
 import { Failure, isOutageOfAll } from '../../errors.ts';
 import { unrepeatableName } from '../../idempotency/claim.ts';
 import { type Customer, isExternalId } from '../../model/customer.ts';
@@ -15,7 +16,7 @@ interface AdoptionParts {
   readonly database: Database;
   readonly processor: Pick<Processor, 'subscriptions' | 'payments'>;
   readonly mirrors: Pick<Mirrors, 'customers'>;
-  readonly customers: Pick<CustomerService, 'update'>;
+  readonly customers: Pick<CustomerService, 'adoptExternalId'>;
 }
 
 interface AdoptionOptions {
@@ -102,8 +103,7 @@ export class ExternalIdAdoption {
       if (externalId === value) outcomes.set(id, 'unchanged');
       else if (!isExternalId(value))
         outcomes.set(id, { reason: `${quote(value)} is not a valid external id.` });
-      else if (externalId !== null)
-        outcomes.set(id, { reason: `The customer has the external id ${quote(externalId)}.` });
+      else if (externalId !== null) outcomes.set(id, { reason: has(externalId) });
       else open.push(candidate);
     }
     const unchanged = candidates.find(({ externalId }) => externalId === value)?.processorCustomerId;
@@ -166,13 +166,19 @@ export class ExternalIdAdoption {
     // A resumed import repeats the same request.
     const key = { keyName: unrepeatableName, key: `import-${importId}-${row.id}` };
     try {
-      await this.#parts.customers.update(row.id, { externalId }, key);
+      await this.#parts.customers.adoptExternalId(row.id, externalId, key);
       return 'adopted';
     } catch (error) {
+      // A request has set it since the rows of the page were read.
+      if (error instanceof OtherExternalId) return { reason: has(error.externalId) };
       if (isOutageOfAll(error) || !(error instanceof Failure)) throw error;
       return { reason: error.code === 'external_id_taken' ? taken(externalId, 'unknown') : error.message };
     }
   }
+}
+
+function has(externalId: string): string {
+  return `The customer has the external id ${quote(externalId)}.`;
 }
 
 function taken(externalId: string, holder: string | undefined): string {

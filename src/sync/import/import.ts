@@ -54,7 +54,7 @@ const lostJobsMax = 20;
 interface ImportParts extends AuditParts, Pick<PlatformParts, 'clock'> {
   readonly job: Job;
   readonly store: ImportStore;
-  readonly customers: Pick<CustomerService, 'update'>;
+  readonly customers: Pick<CustomerService, 'adoptExternalId'>;
 }
 
 interface ImportOptions {
