@@ -1,6 +1,7 @@
 import { isOutageOfAll } from '../errors.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
+import { repeatCollisions } from '../platform/collisions.ts';
 import type { Logger } from '../platform/logger.ts';
 
 interface Refreshed {
@@ -21,7 +22,7 @@ export async function refreshObject(
   const changed: string[] = [];
   try {
     await untilSettled(async () => {
-      const applied = await mirror.refresh(key);
+      const applied = await repeatCollisions(() => mirror.refresh(key));
       changed.push(...applied.changed);
       return applied;
     });

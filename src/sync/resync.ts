@@ -13,6 +13,7 @@ import type { PaymentService } from '../payments/payment-service.ts';
 import type { RefundService } from '../payments/refund-service.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import { runAs } from '../platform/cause.ts';
+import { repeatCollisions } from '../platform/collisions.ts';
 import { isUuid } from '../platform/id.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import type { Pages } from '../processor/port/pages.ts';
@@ -157,7 +158,8 @@ export class Resync {
     let [compared, corrected] = [0, 0];
     const filter = customer && { processorCustomerId: customer.processorCustomerId };
     for await (const { items: facts } of list(filter ?? {})) {
-      const applied = await database.transaction((tx) => mirror.apply(tx, facts, noRevisions));
+      const apply = () => database.transaction((tx) => mirror.apply(tx, facts, noRevisions));
+      const applied = await repeatCollisions(apply);
       this.#reportDrift(resource, applied.changed);
       corrected += applied.changed.length;
       for (const key of applied.unsettled) corrected += await this.#refresh(mirror, key, run);

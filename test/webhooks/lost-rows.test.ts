@@ -47,3 +47,24 @@ test('a payment first recorded from a late event is brought up to date', async (
   const rows = await till.sql('select status from till.payments');
   assert.deepEqual(rows, [{ status: 'succeeded' }]);
 });
+
+for (const table of ['payments', 'invoices'])
+  test(`a resync goes on after a deadlock, here on the ${table}`, async (t) => {
+    const till = await startTill({ in: 'process', for: t });
+    const { clientSecret } = await createSubscription(till);
+    await confirmSecret(till, clientSecret);
+    await till.settle();
+    const count = () => till.sql(`select count(*) from till.${table}`);
+    const before = await count();
+    await till.sql(`delete from till.${table}`);
+    // A sequence does not roll back, so only the first two attempts fail.
+    await till.sql('create sequence public.attempts');
+    await till.sql(`create function public.collide() returns trigger language plpgsql as $$ begin
+      if nextval('public.attempts') <= 2 then raise 'deadlock detected' using errcode = '40P01'; end if;
+      return new; end $$`);
+    await till.sql(`create trigger collide before insert on till.${table}
+      for each row execute function public.collide()`);
+    assert.deepEqual(await till.services.resync.all(), []);
+    assert.deepEqual(await count(), before);
+    assert.equal(till.deadlocks.length, 2);
+  });
