@@ -29,6 +29,7 @@ import { Import } from '../sync/import/import.ts';
 import { ImportStore } from '../sync/import/import-store.ts';
 import { Job } from '../sync/job.ts';
 import type { Mirrors } from '../sync/mirrors.ts';
+import type { Inbox } from '../webhooks/inbox.ts';
 
 export type Stores = ReturnType<typeof composeStores>;
 
@@ -102,12 +103,13 @@ export function composeImport(
     readonly customers: CustomerService;
     readonly plans: PlanService;
     readonly entitlements: EntitlementService;
+    readonly inbox: Inbox;
   },
 ): Import {
   const processor = adoptingProcessor(parts.processor);
   const { mirrors } = composeMirrors({ ...parts, processor }, stores);
   const job = new Job('import', parts);
-  const { customers, plans, entitlements } = services;
-  const used = { customers, plans, entitlements, store: new ImportStore() };
+  const { customers, plans, entitlements, inbox } = services;
+  const used = { customers, plans, entitlements, inbox, store: new ImportStore() };
   return new Import({ ...parts, ...used, job, processor, mirrors });
 }

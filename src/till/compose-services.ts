@@ -146,7 +146,7 @@ export function composeServices(given: ServiceParts) {
     mirrors,
     lostCustomers,
   });
-  const accountImport = composeImport(parts, stores, domain);
+  const accountImport = composeImport(parts, stores, { ...domain, inbox: webhooks.inbox });
   const overview = composeOverview({ ...parts, stores, webhookEvents: webhooks.webhookEvents });
   /** Updates the gauges. */
   const measure = async (): Promise<void> => {

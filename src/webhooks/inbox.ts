@@ -1,12 +1,12 @@
 import type { StoredStates } from '../model/webhook-event.ts';
 import type { PlatformParts } from '../platform/parts.ts';
-import { isOutage } from '../platform/postgres.ts';
+import { isOutage, type Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import type { LateRow } from '../platform/written-rows.ts';
 import type { ProcessorEvent } from '../processor/port/event-calls.ts';
 import type { EventContent, ReadableContent } from '../processor/port/event-facts.ts';
 import type { Processor } from '../processor/port/processor.ts';
-import type { NewWebhookEvent, WebhookEventStore } from './webhook-event-store.ts';
+import type { EventPosition, NewWebhookEvent, WebhookEventStore } from './webhook-event-store.ts';
 
 export type Receipt = 'stored' | 'duplicate' | 'ignored';
 
@@ -89,6 +89,17 @@ export class Inbox {
     for (let start = 0; start < keys.length; start += keysPerSearchMax)
       requeued += await store.requeueIgnored(database, keys.slice(start, start + keysPerSearchMax), since);
     if (requeued > 0) onStored();
+  }
+
+  /**
+   * The same for all rows, after work that may have died between the commit of rows and their `bringBack`. Part of the
+   * transaction that continues this work.
+   */
+  async bringBackSince(tx: Transaction, since: Date): Promise<void> {
+    const { store, onStored } = this.#parts;
+    let last: EventPosition | undefined = { createdAt: since, id: '' };
+    while (last !== undefined) last = await store.requeueIgnoredAfter(tx, last, eventsPerBatch);
+    tx.afterCommit(onStored);
   }
 
   async #store(events: readonly NewWebhookEvent[]): Promise<readonly Receipt[]> {
@@ -176,6 +187,9 @@ function ifReadable(read: () => EventContent): ReadableContent | undefined {
  * the earliest `since`. The few that it finds stay locked until it ends: for milliseconds, with this many objects.
  */
 const keysPerSearchMax = 100;
+
+/** Few enough for a statement of milliseconds. */
+const eventsPerBatch = 1_000;
 
 /** There are few versions and modes. The limit keeps made-up values from filling the memory and the log. */
 const warningsMax = 100;

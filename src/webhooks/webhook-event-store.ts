@@ -28,6 +28,9 @@ function countOf(state: WebhookEventState): string {
   return `(select count(*) from (select from till.webhook_events where state = '${state}' limit ${countMax}) as found)`;
 }
 
+/** Where an event is in the order of creation. */
+export type EventPosition = Pick<ProcessorEvent, 'id' | 'createdAt'>;
+
 /** All SQL for the inbox. */
 export class WebhookEventStore {
   /**
@@ -196,6 +199,30 @@ export class WebhookEventStore {
       'requeue_ignored_webhook_events',
     );
     return rows.length;
+  }
+
+  /**
+   * The same for all objects, up to a number of events after this one. Returns the last event that it has looked at.
+   * Events of types that Till does not follow were never tried.
+   */
+  async requeueIgnoredAfter(
+    tx: Queryable,
+    after: EventPosition,
+    limit: number,
+  ): Promise<EventPosition | undefined> {
+    const rows = await tx.query<EventPosition>(
+      `with candidates as (
+         select id, created_at, state from till.webhook_events
+         where (created_at, id) > ($1, $2) and (state = 'pending' or (state = 'ignored' and attempts > 0))
+         order by created_at, id limit $3 for update),
+       requeued as (
+         update till.webhook_events set state = 'pending', attempts = 0, next_try_at = now(), last_error = null
+         from candidates where candidates.state = 'ignored' and webhook_events.id = candidates.id
+           and webhook_events.created_at = candidates.created_at)
+       select id, created_at as "createdAt" from candidates order by created_at, id`,
+      [after.createdAt, after.id, limit],
+    );
+    return rows.length < limit ? undefined : rows.at(-1);
   }
 
   /** Puts failed events back into the queue, and returns how many. */

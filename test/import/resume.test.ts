@@ -171,3 +171,32 @@ test('an import continues with what is stored after the database was restarted o
   assert.deepEqual((await running).counts['customer'], allAdopted(customerCount));
   assert.deepEqual(resumed, [{ plan: {} }]);
 });
+
+for (const failure of ['a kill', 'an outage'])
+  test(`a customer that is deleted while its page is read is deleted, even after ${failure} between the commit and its events`, async (t) => {
+    const backend = await startBackend(t);
+    const proxy = await startProcessorProxy(backend);
+    const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+    const { id } = await backend.stripe.customers.create({ email: 'ada@example.com' });
+    proxy.holdOne('/v1/customers', 'GET');
+    const running = runImport(till);
+    const respond = await (await proxy.nextHeld()).holdResponse();
+    await backend.stripe.customers.del(id);
+    await till.settle();
+    // The next update of events is that of the import. Only an outage makes it repeat its work.
+    const code = failure === 'a kill' ? 'P0001' : '57P01';
+    await till.sql('create sequence public.attempts');
+    await till.sql(`create function public.fail() returns trigger language plpgsql as $$ begin
+      if nextval('public.attempts') = 1 then raise 'failed' using errcode = '${code}'; end if;
+      return null; end $$`);
+    await till.sql(`create trigger fail before update on till.webhook_events
+      for each statement execute function public.fail()`);
+    respond();
+    if (failure === 'a kill') {
+      await assert.rejects(running, /failed/);
+      await runImport(till, { externalIdFrom: 'user' });
+    } else await running;
+    await till.settle();
+    const rows = await till.sql('select email, deleted_at is not null as deleted from till.customers');
+    assert.deepEqual(rows, [{ email: null, deleted: true }]);
+  });

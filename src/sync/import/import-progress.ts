@@ -69,6 +69,12 @@ export function withStage(progress: ImportProgress, latest: StageProgress): Impo
   return [...progress.filter(({ stage }) => stage !== latest.stage), latest];
 }
 
+/** When the newest of these lists began. Null if none has. */
+export function newestStart(progress: ImportProgress): Date | null {
+  const starts = progress.map(({ startedAt }) => Date.parse(startedAt));
+  return starts.length === 0 ? null : new Date(Math.max(...starts));
+}
+
 /** The same list from its beginning. Adopted objects stay adopted. */
 export function restarted(stage: StageProgress, now: Date): StageProgress {
   const { counts, adoptedBefore, unattached } = stage;

@@ -3,8 +3,9 @@ import type { CustomerFacts } from '../../model/customer.ts';
 import { runAs } from '../../platform/cause.ts';
 import { newId } from '../../platform/id.ts';
 import type { PlatformParts } from '../../platform/parts.ts';
-import type { Queryable } from '../../platform/postgres.ts';
+import type { Queryable, Transaction } from '../../platform/postgres.ts';
 import { isLostPlace } from '../../processor/port/pages.ts';
+import type { Inbox } from '../../webhooks/inbox.ts';
 import type { Job, JobRun } from '../job.ts';
 import { adoptPage } from './adopt-page.ts';
 import { type AccessReport, type AuditParts, auditAccess } from './audit.ts';
@@ -18,6 +19,7 @@ import {
   type ImportKind,
   type ImportProgress,
   type KindCounts,
+  newestStart,
   newStage,
   restarted,
   type Skip,
@@ -27,7 +29,7 @@ import {
   withStage,
 } from './import-progress.ts';
 import type { ImportStore, UnfinishedImport } from './import-store.ts';
-import { chargeStage, paymentStage } from './payment-stages.ts';
+import { chargeStage, clockSkewMsMax, paymentStage } from './payment-stages.ts';
 import type { PlanEntries, PlanEntry } from './plan-entries.ts';
 import {
   missingSettings,
@@ -55,6 +57,7 @@ interface ImportParts extends AuditParts, Pick<PlatformParts, 'clock'> {
   readonly job: Job;
   readonly store: ImportStore;
   readonly customers: Pick<CustomerService, 'adoptExternalId'>;
+  readonly inbox: Pick<Inbox, 'bringBackSince'>;
 }
 
 interface ImportOptions {
@@ -200,6 +203,7 @@ export class Import {
     const { externalIdFrom = null } = options;
     const run = await job.take(async (tx) => {
       const unfinished = await store.findUnfinished(tx);
+      if (unfinished !== undefined) await this.#bringBack(tx, unfinished, unfinished.progress);
       if (unfinished?.externalIdFrom === externalIdFrom) return unfinished;
       if (unfinished !== undefined) {
         await store.end(tx, unfinished.id);
@@ -244,12 +248,25 @@ export class Import {
     });
   }
 
-  #patiently<T>(
-    { options: { signal } }: Run,
-    list: string,
-    work: (onProgress: () => void) => Promise<T>,
-  ): Promise<T> {
-    return retryOutages({ logger: this.#parts.logger, list, signal }, work);
+  #patiently<T>(run: Run, list: string, work: (onProgress: () => void) => Promise<T>): Promise<T> {
+    const { database, logger } = this.#parts;
+    const { job, options } = run;
+    let isRepeated = false;
+    return retryOutages({ logger, list, signal: options.signal }, async (onProgress) => {
+      if (job !== null && isRepeated)
+        await database.transaction((tx) => this.#bringBack(tx, job.begun, run.progress));
+      isRepeated = true;
+      return work(onProgress);
+    });
+  }
+
+  /**
+   * An interrupted run may have created rows without returning the events that found none to the queue, such as a
+   * deletion. They are newer than the beginning of the list that was being read.
+   */
+  #bringBack(tx: Transaction, { startedAt }: UnfinishedImport, progress: ImportProgress): Promise<void> {
+    const since = (newestStart(progress) ?? startedAt).getTime() - clockSkewMsMax;
+    return this.#parts.inbox.bringBackSince(tx, new Date(since));
   }
 
   async #adoptPages<Item>(run: Run, work: PagedWork<Item>, onPage: () => void): Promise<void> {

@@ -9,7 +9,7 @@ import { callsAtOnce, type Stage } from './stage.ts';
 import { noCustomer, rowsOf, type StageParts } from './stages.ts';
 
 /** The clock skew to allow for. An unneeded lookup of a payment only costs one read. */
-const clockSkewMsMax = 300_000;
+export const clockSkewMsMax = 300_000;
 
 interface ListedPayment {
   readonly facts: PaymentFacts;
