@@ -100,12 +100,35 @@ describe('the entries of plans', () => {
     );
   });
 
-  test('refuse features that the metadata of the product has no room for', () => {
-    const metadata = Object.fromEntries(Array.from({ length: 47 }, (_, index) => [`k${index}`, 'x']));
-    const full = [plan('price_m', 'prod_pro', { product: { metadata } })];
-    const entries = (features: object) => parsePlanEntries(JSON.stringify({ price_m: { features } }));
-    assert.throws(() => resolveEntries(entries({ a: 1, b: 2, c: 3 }), full), /has 47 metadata keys/);
-    resolveEntries(entries({ a: 1, b: 2 }), full);
+  describe('refuse what the metadata of the product has no room for', () => {
+    const withKeys = (count: number, product: Partial<PlanFacts['product']> = {}) => {
+      const metadata = Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'x']));
+      return [plan('price_m', 'prod_pro', { product: { ...product, metadata } })];
+    };
+    const resolveIn = (prices: readonly PlanFacts[], entry: object) =>
+      resolveEntries(parsePlanEntries(JSON.stringify({ price_m: entry })), prices);
+
+    test('which are the keys of its features, and of its group', () => {
+      resolveIn(withKeys(48), { features: { a: 1, b: 2, c: 3 } });
+      assert.throws(
+        () => resolveIn(withKeys(49), { features: { a: 1, b: 2, c: 3 } }),
+        /has 49 metadata keys, and its features and group need up to 2 more/,
+      );
+      assert.throws(() => resolveIn(withKeys(49), { group: 'base', features: { a: 1 } }), /up to 2 more/);
+      assert.throws(() => resolveIn(withKeys(49, { groupName: 'base' }), { features: { a: 1 } }), /2 more/);
+      assert.throws(() => resolveIn(withKeys(50), { group: 'base' }), /up to 1 more/);
+      resolveIn(withKeys(49, { groupName: 'base' }), { group: null, features: { a: 1 } });
+    });
+
+    test('and never what it has already, such as the values of its template', () => {
+      const features = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`f${index}`, true]));
+      for (const product of [{}, { groupName: 'base' }, { features }, { features, groupName: 'base' }])
+        for (const count of [40, 49, 50]) {
+          const prices = withKeys(count, product);
+          resolveEntries(parsePlanEntries(JSON.stringify(templateOf(prices))), prices);
+          resolveIn(prices, { name: 'Pro 2' });
+        }
+    });
   });
 });
 

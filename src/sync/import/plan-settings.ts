@@ -25,8 +25,6 @@ const productFields = ['name', 'group', 'features'] as const;
 
 /** The processor's limit for one object. */
 const metadataKeysMax = 50;
-/** Till's id and the group. */
-const ownKeys = 2;
 /** Two of the longest features fit into one value: see decision 0022. */
 const featuresPerKey = 2;
 
@@ -73,17 +71,29 @@ export function resolveEntries(entries: PlanEntries, account: readonly PlanFacts
       if (price !== undefined || !isOwn) addOns.set(one.processorPriceId, entry.addOn);
     }
   }
-  for (const [productId, { features }] of products) {
-    const used = Object.keys(byProduct.get(productId)?.[0]?.product.metadata ?? {}).length;
-    const needed = Math.ceil(Object.keys(features ?? {}).length / featuresPerKey) + ownKeys;
-    if (features !== undefined && used + needed > metadataKeysMax)
+  const settings = { products, addOns };
+  for (const [productId, change] of missingSettings(settings, account).products) {
+    const [first] = byProduct.get(productId) ?? [];
+    const used = Object.keys(first?.product.metadata ?? {}).length;
+    const needed = keysOf(change, first?.product.groupName ?? null);
+    if (needed > 0 && used + needed > metadataKeysMax)
       mistakes.push(
-        `${productId}: the product has ${used} metadata keys, and the features need up to ${needed} more. The limit of ` +
-          `the processor is ${metadataKeysMax}.`,
+        `${productId}: the product has ${used} metadata keys, and its features and group need up to ${needed} more. The ` +
+          `limit of the processor is ${metadataKeysMax}.`,
       );
   }
   if (mistakes.length > 0) throw new PlanEntryError(mistakes);
-  return { products, addOns };
+  return settings;
+}
+
+/**
+ * How many metadata keys of Till a product needs after a change. Without a change of the features, those that it has are
+ * stored already, in fewer keys than this could tell.
+ */
+function keysOf({ group, features }: ProductSettings, currentGroup: string | null): number {
+  if (group === undefined && features === undefined) return 0;
+  const ofFeatures = Math.ceil(Object.keys(features ?? {}).length / featuresPerKey);
+  return ofFeatures + ((group === undefined ? currentGroup : group) === null ? 0 : 1);
 }
 
 /** Why the prices of an entry cannot be plans. */
