@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
+import type { Skip } from '../../src/sync/import/import-progress.ts';
 import { startBackend } from '../support/backend.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { makePayer, pay } from '../support/foreign-account.ts';
-import { allAdopted, dumpRows, runImport } from '../support/imports.ts';
+import { allAdopted, dumpRows, runImport, shortCounts } from '../support/imports.ts';
 import { type CustomerBody, createCustomer, type PageBody } from '../support/objects.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
@@ -117,6 +118,79 @@ describe('objects that cannot be adopted', () => {
       [['customer', id]],
     );
     assert.match(skips[0]?.reason ?? '', /cannot read it: customer\.email/);
+  });
+});
+
+describe('objects that only their own read shows as unreadable', () => {
+  test('are listed, and stop neither the import nor its report', async (t) => {
+    const { till, proxy } = await startBehindProxy(t);
+    const { stripe } = till;
+    const prices: { price: string }[] = [];
+    for (let count = 0; count < 12; count += 1)
+      prices.push({ price: (await makePrice(stripe, `p${count}`)).id });
+    const ada = await makePayer(stripe, { email: 'ada@example.com' });
+    const { id } = await stripe.subscriptions.create({ customer: ada, items: prices });
+    const grace = await makePayer(stripe, { email: 'grace@example.com' });
+    await stripe.subscriptions.create({ customer: grace, items: prices.slice(0, 1) });
+    // The processor's lists show ten items.
+    const shortened = (one: Stripe.Subscription) =>
+      one.id === id
+        ? { ...one, items: { ...one.items, data: one.items.data.slice(0, 10), has_more: true } }
+        : one;
+    proxy.alterResponses(({ path, body }) => {
+      if (path === `/v1/subscriptions/${id}`) return { ...body, status: 'odd' };
+      if (path !== '/v1/subscriptions') return body;
+      return { ...body, data: (body['data'] as readonly Stripe.Subscription[]).map(shortened) };
+    });
+    for (const isDryRun of [true, false]) {
+      const skips: Skip[] = [];
+      const onSkipped = (skip: Skip) => skips.push(skip);
+      const { access, counts } = await till.services.accountImport.run({ isDryRun }, { onSkipped });
+      assert.deepEqual(shortCounts(counts)['subscription'], { found: 2, adopted: 1, skipped: 1 });
+      const [skip] = skips;
+      assert.deepEqual([skips.length, skip?.kind, skip?.id], [1, 'subscription', id]);
+      assert.match(skip?.reason ?? '', /^Till cannot read it\. \w/);
+      assert.deepEqual([access.payingCount, access.entitledCount], [2, 1]);
+      assert.deepEqual(access.exceptions.items, [
+        {
+          processorCustomerId: ada,
+          email: 'ada@example.com',
+          reason: `${id} is left out. ${skip?.reason}`,
+        },
+      ]);
+    }
+    proxy.passUnaltered();
+    assert.deepEqual((await runImport(till)).skips, []);
+  });
+
+  test('such as the invoice of a payment', async (t) => {
+    const { till, proxy } = await startBehindProxy(t);
+    const customer = await makePayer(till.stripe, { email: 'ada@example.com' });
+    const { id } = await till.stripe.paymentIntents.create({ customer, amount: 900, currency: 'eur' });
+    proxy.alterResponses(({ path, body }) => (path === '/v1/invoice_payments' ? { ...body, data: 7 } : body));
+    const { counts, skips } = await runImport(till, { isDryRun: true });
+    assert.deepEqual(counts['payment'], { found: 1, skipped: 1 });
+    assert.deepEqual(
+      skips.map((skip) => [skip.kind, skip.id]),
+      [['payment', id]],
+    );
+  });
+
+  test('such as a customer whose email the report would show', async (t) => {
+    const { till, proxy } = await startBehindProxy(t);
+    const { id: price } = await makePrice(till.stripe, 'pro');
+    const customer = await makePayer(till.stripe, { email: 'ada@example.com' });
+    const { id } = await till.stripe.subscriptions.create({ customer, items: [{ price }] });
+    const unreadable = (one: Readonly<Record<string, unknown>>) =>
+      one['id'] === customer ? { ...one, email: 7 } : one;
+    proxy.alterResponses(({ body }) => {
+      const data = body['data'];
+      return Array.isArray(data) ? { ...body, data: data.map(unreadable) } : unreadable(body);
+    });
+    const { access } = await till.services.accountImport.run();
+    const [exception] = access.exceptions.items;
+    assert.partialDeepStrictEqual(exception, { processorCustomerId: customer, email: null });
+    assert.match(exception?.reason ?? '', new RegExp(`^${id} has no row`));
   });
 });
 

@@ -5,6 +5,7 @@ import type { PlatformParts } from '../../platform/parts.ts';
 import type { Database, Queryable, Transaction } from '../../platform/postgres.ts';
 import type { ProcessorPage } from '../../processor/port/pages.ts';
 import { refreshObject } from '../refresh-object.ts';
+import { completeItems } from './complete-items.ts';
 import { type ImportKind, noCounts, type Skip } from './import-progress.ts';
 import { callsAtOnce, type PageOutcome, type SavePage, type Stage } from './stage.ts';
 
@@ -47,23 +48,25 @@ export async function adoptPage<Item>(
 }
 
 async function sortItems<Item>(
-  { database }: PageParts,
+  { database, logger }: PageParts,
   stage: Stage<Item>,
   { items, leftOut }: ProcessorPage<Item>,
 ): Promise<Sorted<Item>> {
   const rows = await stage.findRows(database, items.map(stage.keyOf));
   const known = stage.isAhead ? [] : items.filter((item) => rows.has(stage.keyOf(item)));
   const unknown = items.filter((item) => !rows.has(stage.keyOf(item)));
-  const complete = stage.complete === undefined ? unknown : await stage.complete(unknown);
+  const complete = stage.complete ?? (async (item: Item) => item);
+  const { completed, failures } = await completeItems(unknown, complete, logger);
   const refused: Skip[] = leftOut.map(({ id, reason }) => ({
     kind: kindOf(stage),
     id: id ?? 'unknown',
     reason: `Till cannot read it: ${reason}.`,
   }));
-  const accepted = complete.filter((item) => {
-    const reason = stage.refuse(item);
+  const accepted = unknown.flatMap((listed) => {
+    const item = completed.get(listed) ?? listed;
+    const reason = failures.get(listed) ?? stage.refuse(item);
     if (reason !== undefined) refused.push({ kind: kindOf(stage), id: stage.idOf(item), reason });
-    return reason === undefined;
+    return reason === undefined ? [item] : [];
   });
   return { known, accepted, refused };
 }

@@ -1,3 +1,4 @@
+import { isOutageOfAll } from '../../errors.ts';
 import type { PlanFacts } from '../../model/plan.ts';
 import type { Subscription, SubscriptionFacts } from '../../model/subscription.ts';
 import type { PlanService } from '../../plans/plan-service.ts';
@@ -5,6 +6,7 @@ import type { PlatformParts } from '../../platform/parts.ts';
 import type { EntitlementService } from '../../subscriptions/entitlements/entitlement-service.ts';
 import { refreshObject } from '../refresh-object.ts';
 import { Census, type CensusPlan, type CensusProduct, listedMax } from './census.ts';
+import { completeItems } from './complete-items.ts';
 import { isLive, isPaying } from './customer-holdings.ts';
 import { canBePlan, type PlanSettings, withSettings } from './plan-settings.ts';
 import { type StageParts, subscriptionStage, withAllItems } from './stages.ts';
@@ -85,8 +87,10 @@ export async function auditAccess(parts: AuditParts, options: AuditOptions): Pro
       if (unreadable.length < listedMax)
         unreadable.push({ processorCustomerId: null, email: null, reason: text });
     }
-    const listed = await withAllItems(processor, page.items);
-    const obstacles = await findObstacles(parts, options, listed);
+    const complete = (facts: SubscriptionFacts) => withAllItems(processor, facts);
+    const { completed, failures } = await completeItems(page.items, complete, parts.logger);
+    const listed = page.items.map((facts) => completed.get(facts) ?? facts);
+    const obstacles = await findObstacles(parts, options, listed, failures);
     const hidden = await options.findSkipped(listed.flatMap((facts) => facts.processorCustomerId ?? []));
     for (const { processorSubscriptionId, processorCustomerId, status, items } of listed) {
       // The processor always shows it. A response without it is malformed.
@@ -151,6 +155,7 @@ async function findObstacles(
   parts: AuditParts,
   options: AuditOptions,
   page: readonly SubscriptionFacts[],
+  failures: ReadonlyMap<SubscriptionFacts, string>,
 ): Promise<ReadonlyMap<string, string>> {
   const paying = page.filter(({ status }) => isPaying(status));
   const { refuse } = subscriptionStage(parts, options.refused);
@@ -159,7 +164,7 @@ async function findObstacles(
   for (const facts of paying) {
     const { processorSubscriptionId: id } = facts;
     const row = rows.get(id);
-    const refusal = row === undefined ? refuse(facts) : undefined;
+    const refusal = row === undefined ? (failures.get(facts) ?? refuse(facts)) : undefined;
     if (refusal !== undefined) obstacles.set(id, `${id} is left out. ${refusal}`);
     if (options.isDryRun || refusal !== undefined) continue;
     const reason = await findObstacle(parts, id, row);
@@ -190,16 +195,20 @@ async function findObstacle(
   return failure === null ? `${id} has no row. Run the import again.` : `${id} has no row. ${failure}`;
 }
 
-/** The e-mail addresses of customers. Those without a row are read from the processor. */
+/** The e-mail addresses of customers. Those without a row are read from the processor, if Till can read them. */
 async function findEmails(
-  { database, mirrors, processor }: AuditParts,
+  { database, mirrors, processor, logger }: AuditParts,
   keys: readonly string[],
 ): Promise<ReadonlyMap<string, string | null>> {
   const rows = keys.length === 0 ? [] : await mirrors.customers.findByKeys(database, keys);
   const emails = new Map(rows.map((row) => [row.processorCustomerId, row.email]));
   for (const key of keys) {
     if (emails.has(key)) continue;
-    const facts = await processor.customers.read(key);
+    const facts = await processor.customers.read(key).catch((error: unknown) => {
+      if (isOutageOfAll(error)) throw error;
+      logger.warn({ err: error, id: key }, 'email of a customer not read');
+      return null;
+    });
     emails.set(key, facts === null || facts === 'deleted' ? null : facts.email);
   }
   return emails;

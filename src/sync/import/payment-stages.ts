@@ -2,10 +2,9 @@ import { mergeApplied } from '../../mirrors/apply-facts.ts';
 import { noRevisions } from '../../mirrors/refresh.ts';
 import { isAttempted, type PaymentFacts } from '../../model/payment.ts';
 import type { ChargedPayment } from '../../payments/subscription-charges.ts';
-import { inLanes } from '../../platform/lanes.ts';
 import type { Transaction } from '../../platform/postgres.ts';
 import { adoptPayment } from './adopting-processor.ts';
-import { callsAtOnce, type Stage } from './stage.ts';
+import type { Stage } from './stage.ts';
 import { noCustomer, rowsOf, type StageParts } from './stages.ts';
 
 /** The clock skew to allow for. An unneeded lookup of a payment only costs one read. */
@@ -47,15 +46,7 @@ function listed(facts: PaymentFacts): ListedPayment {
 
 /** For `knownUntil`, see `chargesKnownUntil`. */
 export function paymentStage(parts: StageParts, knownUntil: Date | null): PaymentStage {
-  const complete = async (items: readonly ListedPayment[]) => {
-    const found = new Map<ListedPayment, string | null>();
-    const unknown = items.filter(({ facts }) => needsLookUp(facts, knownUntil));
-    await inLanes(unknown, callsAtOnce, async (item) => {
-      const { processorPaymentIntentId } = item.facts;
-      found.set(item, await parts.processor.invoices.findOfPayment(processorPaymentIntentId));
-    });
-    return items.map((item) => ({ ...item, processorInvoiceId: found.get(item) ?? null }));
-  };
+  const { invoices } = parts.processor;
   return {
     ...sharedBy(parts),
     name: 'payment',
@@ -63,7 +54,12 @@ export function paymentStage(parts: StageParts, knownUntil: Date | null): Paymen
       for await (const page of parts.processor.payments.list({ after }))
         yield { ...page, items: page.items.map(listed) };
     },
-    complete,
+    complete: async ({ facts }) => ({
+      facts,
+      processorInvoiceId: needsLookUp(facts, knownUntil)
+        ? await invoices.findOfPayment(facts.processorPaymentIntentId)
+        : null,
+    }),
   };
 }
 

@@ -19,8 +19,8 @@ export interface Stage<Item> {
   keyOf(item: Item): string;
   /** The ids among these that have a row. */
   findRows(db: Queryable, keys: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Looks up what the list does not show about objects without a row. */
-  complete?(items: readonly Item[]): Promise<readonly Item[]>;
+  /** Looks up what the list does not show about an object without a row. */
+  complete?(item: Item): Promise<Item>;
   /** Why an object without a row cannot get one. */
   refuse(item: Item): string | undefined;
   /** Applies the facts to the rows, and creates rows. */

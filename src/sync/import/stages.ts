@@ -55,7 +55,7 @@ export function subscriptionStage(
   const { subscription } = mirroredLists(processor, mirrors);
   return {
     ...stageOf('subscription', subscription, rowsOf(mirrors.subscriptions, 'processorSubscriptionId')),
-    complete: (items) => withAllItems(processor, items),
+    complete: (facts) => withAllItems(processor, facts),
     refuse: (facts) => {
       const { processorCustomerId, items } = facts;
       if (processorCustomerId === null) return noCustomer;
@@ -78,14 +78,10 @@ export function subscriptionStage(
 /** A list shows the first ten items of a subscription. The plan may be another one. */
 export async function withAllItems(
   { subscriptions }: Pick<Processor, 'subscriptions'>,
-  listed: readonly SubscriptionFacts[],
-): Promise<readonly SubscriptionFacts[]> {
-  const whole: SubscriptionFacts[] = [];
-  for (const facts of listed) {
-    const read = facts.hasMoreItems ? await subscriptions.read(facts.processorSubscriptionId) : null;
-    whole.push(read?.subscription ?? facts);
-  }
-  return whole;
+  listed: SubscriptionFacts,
+): Promise<SubscriptionFacts> {
+  const read = listed.hasMoreItems ? await subscriptions.read(listed.processorSubscriptionId) : null;
+  return read?.subscription ?? listed;
 }
 
 /**
