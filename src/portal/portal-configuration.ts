@@ -2,7 +2,7 @@ import { isKeyUsedUp } from '../errors.ts';
 import { shareConcurrent } from '../platform/share-concurrent.ts';
 import type { PortalCalls } from '../processor/port/portal-calls.ts';
 
-/** How many processor keys may repeat a failure. Each failure of the processor uses up one, for a day. */
+/** How many processor keys may repeat a failure. Each failure of the processor uses up one of them for a day. */
 const usedUpMax = 10;
 
 /** The id of the portal configuration that Till creates once for each account. */
@@ -27,13 +27,15 @@ export class TillPortalConfiguration {
   /**
    * Processes that find none at the same time create it under the same processor key, and so create one. A deactivated
    * one is replaced under another processor key, because the processor repeats its response for a day. The same holds
-   * after a failure that it repeats.
+   * after a failure that it repeats. The two counts are separate parts of the key: the response under `1` is that of the
+   * second configuration, and never that of the first one, which was created under `0-1`.
    */
   async #look(usedUp = 0): Promise<string> {
     const own = await this.#calls.listConfigurations();
     const found = own.find(({ isActive }) => isActive);
     if (found !== undefined) return found.processorConfigurationId;
-    const idempotencyKey = `till-portal-configuration-${own.length + usedUp}`;
+    const suffix = usedUp === 0 ? '' : `-${usedUp}`;
+    const idempotencyKey = `till-portal-configuration-${own.length}${suffix}`;
     try {
       return (await this.#calls.createConfiguration({ idempotencyKey })).processorConfigurationId;
     } catch (error) {
