@@ -202,6 +202,8 @@ export class IdempotencyService {
         if (isRepeated) return await this.#carryOutAndRespond(resumed, holder, null);
         await this.#carryOut({ ...resumed, isOther: true }, holder);
       } catch (error) {
+        // The work of the holder waits for another claim, for example for a plan whose `addOn` changes.
+        if (error instanceof ReservationHeld) return 'unknown';
         if (!(error instanceof ClaimEnded)) throw error;
       }
       return 'ended';
