@@ -37,8 +37,6 @@ export interface ChangedSubscription {
    * Confirms the payment of the change. Passed on to the caller and never stored. Null if there is nothing to confirm.
    */
   readonly clientSecret: string | null;
-  /** The claim that still holds the group of the new plan, until `refresh` has corrected the row. */
-  readonly reservedBy?: string;
 }
 
 /** One attempt for the request itself, and one more for each of two concurrent changes. */
@@ -67,18 +65,16 @@ export function subscriptionUpdate(parts: SubscriptionParts): SubscriptionUpdate
     record: async (tx, id, { facts, subscription, clientSecret, failure }) => {
       const { needsRefresh } = await applyInTransaction(tx, mirror, facts, subscription);
       // The group stays reserved until the row shows the new plan.
-      const isReserved = needsRefresh && failure === undefined;
-      if (!isReserved) await groups.endReservation(tx, id);
-      const changed = { subscription: await store.read(tx, subscription.id), clientSecret };
+      if (!needsRefresh || failure !== undefined) await groups.endReservation(tx, id);
       return {
-        result: isReserved ? { ...changed, reservedBy: id } : changed,
+        result: { subscription: await store.read(tx, subscription.id), clientSecret },
         needsRefresh,
         ...(failure === undefined ? {} : { failure }),
       };
     },
-    refresh: async ({ subscription, clientSecret, reservedBy }) => {
+    refresh: async ({ subscription, clientSecret }, claimId) => {
       await correct(mirror, subscription.processorSubscriptionId);
-      if (reservedBy !== undefined) await groups.endReservation(database, reservedBy);
+      await groups.endReservation(database, claimId);
       return { subscription: await store.read(database, subscription.id), clientSecret };
     },
     find: (claim) => findChange(parts, claim),
