@@ -120,7 +120,7 @@ export interface ItemsChange {
 }
 
 /** The change would first drop the one that waits for its payment, if there is one. */
-export type PreviewedItemsChange = ItemsChange & Pick<ChangeableSubscription, 'changeInvoiceId'>;
+type PreviewedItemsChange = ItemsChange & Pick<ChangeableSubscription, 'changeInvoiceId'>;
 
 export interface PlannedChange {
   readonly items: readonly ItemChange[];

@@ -68,7 +68,7 @@ export function paymentStage(parts: StageParts, knownUntil: Date | null): Paymen
  * pays none, because the list of charges has all that do. An uncharged payment is looked up, even in a dry run: if
  * it pays an invoice, it does not count as a payment yet.
  */
-export function needsLookUp(facts: PaymentFacts, knownUntil: Date | null): boolean {
+function needsLookUp(facts: PaymentFacts, knownUntil: Date | null): boolean {
   if (facts.localId !== null || facts.processorCustomerId === null) return false;
   if (knownUntil === null) return !isAttempted(facts);
   const chargedAt = facts.charge?.createdAt.getTime() ?? Number.POSITIVE_INFINITY;
