@@ -178,7 +178,7 @@ export class CheckoutService implements OpenPages {
     const { customers, database, idempotency, store } = this.#parts;
     const parentId = key && (await idempotency.findParent(this.creation, key));
     if (parentId == null) return (await customers.findOrCreate({ ...buyer.customer, phone: null })).id;
-    // The parent is a checkout if that existed before.
+    // If the request returned a checkout that was open already, the parent is that checkout.
     const [existing] = await store.find(database, [parentId]);
     return existing?.customerId ?? parentId;
   }

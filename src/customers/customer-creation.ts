@@ -133,8 +133,8 @@ export async function reserveExternalId(
 }
 
 /**
- * Corrects the row of the customer that an ended claim reserves an external id for. The claim was recorded while the row
- * changed, so the row may not show the external id yet. A customer that the processor does not know has none.
+ * Corrects the row of the customer for which an ended claim still reserves an external id. The claim was recorded while
+ * the row changed, so the row may not show the external id yet. A customer that the processor does not know has none.
  */
 export async function correctReserved(
   { database, store, externalIds, mirror }: CustomerParts,

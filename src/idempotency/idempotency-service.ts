@@ -161,9 +161,9 @@ export class IdempotencyService {
   }
 
   /**
-   * Waits for the request that holds the reservation, or finishes its work if it was abandoned. `unknown` if the outcome
-   * of that work is. Without idempotency keys, a caller repeats a request by sending the same values again, so the
-   * result of that work is then the result of this request.
+   * Waits for the request that holds the reservation, or finishes its work if it was abandoned. `unknown`: it is not known
+   * yet whether that work took effect. Without an idempotency key, a caller repeats a request by sending the same values
+   * again. So if neither request has one and the values are the same, the result of that work is that of this request.
    */
   async #finishHolder<Request, Prepared, Effect, Result>(
     { operation, request, hasKey }: ClaimedRequest<Request, Prepared, Effect, Result>,

@@ -60,8 +60,8 @@ export async function listPage<Row extends { readonly id: string }>(
   const place = { limit: limit + 1, ...placeOf(request, position, (page - 1) * limit) };
   const { text, values } = listStatement(list, selection, place, sort);
   const rows = await db.query<Row & ListColumns>(text, values);
-  // An empty page has one row, which contains only the total.
   const upTo = request.upTo === undefined ? undefined : readCursor(request.upTo, query);
+  // An empty page has one row, which contains only the total.
   const found = rows.filter((row) => row.id !== null && !(upTo && isAfter(placeAt(row, sort), upTo, sort)));
   const last = found.length > limit ? found[limit - 1] : undefined;
   const total = rows[0]?.list_total ?? 0;

@@ -97,7 +97,7 @@ export function updateSteps<
     refresh,
     /** Nothing at the processor shows whether a change took effect. Repeating it has the same effect. */
     find: async () => null,
-    /** The processor may send no event about the change, for example if it is of the metadata of a finished payment. */
+    /** The processor sends no event about some changes, such as those of the metadata of a finished payment. */
     async correct(claim: FoundClaim): Promise<void> {
       const row = await findRow(database, parentOf(claim)).catch(undefinedIfGone);
       // If the processor does not know the object, the row stays as it is, and the claim can still be settled.

@@ -212,7 +212,7 @@ export function refuseCancellation({
   if (change !== null) throw pendingChange();
 }
 
-/** Changing back also ends a planning that changes no plan. */
+/** Also for a planning that changes no plan, because changing back to the current plan ends it too. */
 export function pendingChange(): Failure {
   return new Failure(
     'pending_change',

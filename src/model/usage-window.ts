@@ -39,7 +39,7 @@ export interface WindowTerms extends PeriodTerms {
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;
   readonly trialEnd: Date | null;
-  /** Null if it never entitled the customer. If it did not until its end, the past periods say so. */
+  /** Null if it never entitled the customer. If its access ended before it did, the past periods show that. */
   readonly endedAt: Date | null;
   /** When the grace period of an unpaid subscription ended. */
   readonly graceEndedAt: Date | null;

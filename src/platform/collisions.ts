@@ -1,12 +1,12 @@
 import { Failure } from '../errors.ts';
 import { codeOf } from './unavailable.ts';
 
-/** Each collision lets another transaction go on. Far more than happen one after the other. */
+/** Each collision lets the other transaction finish, so more than two in a row are rare. */
 const attemptsMax = 5;
 
 /**
- * Repeats work whose transaction collided with another one, such as a deadlock between transactions that create the same
- * rows. PostgreSQL has rolled it back. For background work, which has no caller that repeats it.
+ * Repeats work whose transaction PostgreSQL has rolled back because it collided with another one, for example in a deadlock
+ * between transactions that create the same rows. For background work, which no caller repeats.
  */
 export async function repeatCollisions<T>(work: () => Promise<T>): Promise<T> {
   for (let attempts = 1; ; attempts += 1) {

@@ -35,7 +35,7 @@ interface Place<Facts> {
   next: Member<Facts> | undefined;
   endsInARow: number;
   restartTimer: NodeJS.Timeout | undefined;
-  /** The last restart. It resolves when that process serves, and also if it never will. */
+  /** The last restart. It resolves when that process serves, or when its start has failed. */
   restart: Promise<unknown>;
 }
 

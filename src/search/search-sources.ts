@@ -190,9 +190,9 @@ function toMatches<Row>(
 }
 
 /**
- * How the text is part of these fields, ignoring case. PostgreSQL has found it in one of them, but its lower case of a few
- * letters differs, such as that of `İ` and `Σ`. A row in which only PostgreSQL finds the text is shown as found in the first
- * field, after the others. External ids were compared as they are.
+ * Matches for the fields that contain the text, ignoring case. PostgreSQL has found it in one of them, but converts a few
+ * letters, such as `İ` and `Σ`, to another lower case. A row in which only PostgreSQL finds the text is a match of the
+ * first field, and comes after the others. External ids were compared as they are.
  */
 function compared<Field extends MatchedField, Row extends Readonly<Partial<Record<Field, string | null>>>>(
   text: string,

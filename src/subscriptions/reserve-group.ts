@@ -91,8 +91,8 @@ export async function listLiveOfGroup(
 }
 
 /**
- * Finishes what holds a group or a plan after its claim has ended: an open checkout is expired, or a subscription or the
- * plan is corrected.
+ * Frees a group or a plan that a claim still holds although it has ended: corrects the plan, expires the open checkout, or
+ * corrects the row of the subscription.
  */
 export async function correctHolder(parts: HolderParts, claimId: string): Promise<void> {
   await parts.plans.finishAddOnChange(claimId);
@@ -101,8 +101,8 @@ export async function correctHolder(parts: HolderParts, claimId: string): Promis
 }
 
 /**
- * Corrects the row of the subscription that a claim reserved a group for. The claim was recorded while the row changed, so
- * the row may not show the new plan yet.
+ * Corrects the row of the subscription for which a claim reserved a group. The claim was recorded while the row changed,
+ * so the row may not show the new plan yet.
  */
 export async function correctReserved(
   { database, groups, store, mirror }: Omit<HolderParts, 'openCheckouts' | 'plans'>,

@@ -203,7 +203,7 @@ export class SubscriptionService {
     }
   }
 
-  /** Corrects the row of the subscription that this claim reserved a group for, if it is one of a subscription. */
+  /** Corrects the row of the subscription for which this claim reserved a group. Does nothing if there is none. */
   correctReserved(claimId: string): Promise<void> {
     return correctReserved(this.#parts, claimId);
   }

@@ -22,8 +22,8 @@ export class UsageErasureStore {
       limit,
     }: { readonly customerId: string; readonly from: string | null; readonly limit: number },
   ): Promise<ErasedBatch> {
-    // A plan reads no more than the batch: it walks along the index of the customer, and finds each row in its day. If
-    // PostgreSQL expects few events, it would sort all later ones; and it does not expect that only one day is searched.
+    // The plan must read no more than the batch: it follows the index of the customer, and looks up each row in its day.
+    // Otherwise PostgreSQL sorts all later events if it expects few, and reads all days to join the batch.
     tx.send('set local enable_sort = off');
     tx.send('set local enable_hashjoin = off');
     const [batch] = await tx.query<ErasedBatch>(

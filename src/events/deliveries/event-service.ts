@@ -106,8 +106,9 @@ export class EventService {
   async resendFailed(endpointId: string): Promise<number> {
     const { database, endpoints, resends, onChanged } = this.#parts;
     let [count, taken] = [0, 0];
-    // Deliveries whose events are no longer kept are only marked. They are taken too, so that many of them do not make a
-    // request take long. But a count of 0 means that no failures are left, so it goes on until there is one to send.
+    // Deliveries whose events are no longer kept are only marked. They count towards the limit, so that many of them do
+    // not make a request long. But a count of 0 means that no failures are left, so the loop continues until it has one
+    // to send.
     for (let isFull = true; isFull && (taken < resentPerRequest || count === 0); ) {
       const { marked, queued } = await database.transaction(async (tx) => {
         await this.#lockEnabled(tx, endpointId);

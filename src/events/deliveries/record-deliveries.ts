@@ -7,15 +7,15 @@ import type { QueuedDelivery } from './delivery-queue.ts';
 import type { DeliveryRecord, DeliveryStore } from './delivery-store.ts';
 import type { ResendStore } from './resend-store.ts';
 
-/** An attempt that has ended. Null as the result: nothing was sent, because the event is no longer kept, or not wanted. */
+/** An attempt that has ended. Its outcome is null if nothing was sent, because the event is no longer kept or wanted. */
 export interface EndedDelivery {
   readonly delivery: QueuedDelivery;
   readonly outcome: DeliveryOutcome | null;
-  /** The endpoint no longer wants events of this type: the delivery is forgotten. */
+  /** The endpoint no longer wants events of this type. The delivery is removed, and is not recorded as failed. */
   readonly isDropped?: boolean;
 }
 
-/** When to look again at a failed event whose type is no longer wanted. By then, the lane has the new types. */
+/** The delay until the lane drops a failed event whose type is no longer wanted. By then, it knows the new types. */
 const unwantedDelayMs = 1_000;
 
 export interface RecordParts {

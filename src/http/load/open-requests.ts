@@ -22,7 +22,7 @@ export interface OpenRequest {
   /** True once its handler runs: by then the request has arrived as far as it is needed. */
   hasStarted: boolean;
   /** True once its response is known, which may still wait for its audit entry. */
-  isAnswered: boolean;
+  hasResponse: boolean;
   /** What the handler returned: a promise if it is asynchronous. */
   outcome: unknown;
   /** Its neighbours in order of arrival. Undefined at the ends, and once it is no longer tracked. */
@@ -72,7 +72,7 @@ export class OpenRequests {
   add(reply: OpenReply, isLocal: boolean): void {
     const sinceMs = performance.now();
     const previous = this.#newest;
-    const handling = { hasStarted: false, isAnswered: false, outcome: undefined };
+    const handling = { hasStarted: false, hasResponse: false, outcome: undefined };
     const request: OpenRequest = { reply, sinceMs, isLocal, ...handling, previous, next: undefined };
     if (previous === undefined) this.#oldest = request;
     else previous.next = request;

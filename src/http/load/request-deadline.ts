@@ -23,10 +23,10 @@ export function registerRequestDeadline(
   { logger, open, timeoutMs }: DeadlineParts,
 ): void {
   const silent = logger.child({}, { level: 'silent' });
-  const end = ({ reply, hasStarted, isAnswered, outcome }: OpenRequest) => {
+  const end = ({ reply, hasStarted, hasResponse, outcome }: OpenRequest) => {
     // The response has started, but the caller does not read it to its end.
     if (reply.raw.headersSent) return void reply.raw.destroy();
-    if (reply.sent || isAnswered) return;
+    if (reply.sent || hasResponse) return;
     // The rest of the body would follow on the connection, so it is closed.
     if (!hasStarted && !reply.request.raw.complete) {
       reply.raw.setHeader('connection', 'close');
@@ -45,7 +45,7 @@ export function registerRequestDeadline(
   timer.unref();
   app.addHook('onClose', async () => clearInterval(timer));
   app.addHook('onSend', (_request, reply, payload, done) => {
-    if (reply.open !== undefined) reply.open.isAnswered = true;
+    if (reply.open !== undefined) reply.open.hasResponse = true;
     done(null, payload);
   });
   app.addHook('onRoute', (route) => {
@@ -59,7 +59,7 @@ export function registerRequestDeadline(
 }
 
 /**
- * The response may still wait for its audit entry. A result that the handler sends meanwhile would write headers a second
+ * Sends the only response. While it waits for its audit entry, a result of the handler would write the headers a second
  * time, and that error would end the process.
  */
 function respond(reply: OpenReply, failure: Failure): void {

@@ -93,9 +93,10 @@ export interface KindCounts extends Counts {
 }
 
 /**
- * Payments that pay an invoice and were charged before this time have got their rows, from the list of charges. Null in a
- * dry run, which does not read it. If a charge could not be read, it can be any payment. The charge of an invoice that
- * is newer than the list of invoices has no row yet if its subscription has none.
+ * The list of charges has created the rows of all payments that pay an invoice and were charged before this time, which
+ * is the start of the list of invoices: the charge of a newer invoice has no row yet if its subscription has none. If a
+ * charge could not be read, that can be the charge of any payment, so the time is 1970. Null in a dry run, which does not
+ * read the list of charges.
  */
 export function chargesKnownUntil(progress: ImportProgress): Date | null {
   const find = (name: StageName) => progress.find(({ stage }) => stage === name);

@@ -87,8 +87,8 @@ export function resolveEntries(entries: PlanEntries, account: readonly PlanFacts
 }
 
 /**
- * How many metadata keys of Till a product needs after a change. Without a change of the features, those that it has are
- * stored already, in fewer keys than this could tell.
+ * How many metadata keys of Till a change needs at most. Features that do not change are not counted: they are stored
+ * already, and how many keys they take is not known here.
  */
 function keysOf({ group, features }: ProductSettings, currentGroup: string | null): number {
   if (group === undefined && features === undefined) return 0;
