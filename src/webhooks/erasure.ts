@@ -1,6 +1,6 @@
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import { runAs } from '../platform/cause.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
+import { type Database, isOutage, type Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import {
   type ErasureStore,
@@ -90,6 +90,7 @@ export class Erasure {
         try {
           if (!(await this.#erase(customer, budget))) return failures;
         } catch (error) {
+          if (isOutage(error)) throw error;
           failures.set(customer.id, error);
         }
       }
