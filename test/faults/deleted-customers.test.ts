@@ -10,6 +10,7 @@ import { createCustomer, createPlan } from '../support/objects.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { countStatements } from '../support/statement-counter.ts';
 import { startTill } from '../support/till.ts';
+import { triesPerCall } from '../support/till-in-process.ts';
 
 const path = '/checkouts';
 const processorPath = '/v1/checkout/sessions';
@@ -80,6 +81,23 @@ test('a checkout that is created before the processor deletes its customer is ex
   await createCheckout(till, scene.order);
   held.release();
   assert.equal(await removing, 204);
+  await assertNothingOpen(backend, scene);
+});
+
+test('a checkout that cannot be expired at the end of the deletion is expired by the next read', async (t) => {
+  const { backend, proxy, slow, till } = await startPlace(t);
+  const scene = await createScene(till);
+  proxy.holdOne(`/v1/customers/${scene.processorCustomerId}`, 'DELETE');
+  const removing = remove(slow, scene);
+  const held = await proxy.nextHeld();
+  const { checkout } = await createCheckout(till, scene.order);
+  const failure = { kind: 'error', status: 500, times: 2 * triesPerCall } as const;
+  await backend.setFault({ operation: 'checkout_sessions.expire', ...failure });
+  held.release();
+  assert.equal(await removing, 204);
+  await backend.clearFaults();
+  const { status, body } = await till.tryGet(`${path}/${checkout.id}`);
+  assert.deepEqual([status, Object(body['checkout']).status], [200, 'expired']);
   await assertNothingOpen(backend, scene);
 });
 
