@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CustomerService } from '../customers/customer-service.ts';
-import { invalidRequest, isDefiniteRefusal, notFound } from '../errors.ts';
+import { Failure, invalidRequest, isDefiniteRefusal, notFound } from '../errors.ts';
 import type { Customer } from '../model/customer.ts';
 import { refuseReturnUrls } from '../model/return-url.ts';
 import { pendingChange, refuseCancellation, type Subscription } from '../model/subscription.ts';
@@ -87,8 +87,13 @@ export class PortalService {
   ): Promise<{ readonly flow?: PortalFlow }> {
     if (flow === 'paymentMethod') return { flow: { kind: flow } };
     // The portal could not cancel a subscription whose plan has changed at the end of its last period.
-    const planned = await this.#parts.subscriptions.endSpentPlannings(customer);
-    if (subscriptionId === undefined) return {};
+    const ending = this.#parts.subscriptions.endSpentPlannings(customer);
+    if (subscriptionId === undefined) {
+      // Even if this one cannot be canceled now, the customer has other uses for the portal.
+      await ending.catch(ignoreBusy);
+      return {};
+    }
+    const planned = await ending;
     const { processorSubscriptionId } = await this.#readToCancel(customer, subscriptionId);
     if (planned.includes(processorSubscriptionId)) throw pendingChange();
     return { flow: { kind: 'cancel', processorSubscriptionId } };
@@ -115,4 +120,8 @@ function refuseOtherSubscriptionId({ flow, subscriptionId }: PortalSessionReques
   const message =
     flow === 'cancel' ? 'is required with the flow cancel' : 'must be sent only with the flow cancel';
   throw invalidRequest('body.subscriptionId', message);
+}
+
+function ignoreBusy(error: unknown): void {
+  if (!(error instanceof Failure && error.code === 'subscription_busy')) throw error;
 }

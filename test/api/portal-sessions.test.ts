@@ -214,7 +214,13 @@ describe('POST /customers/{id}/portal-sessions', () => {
     // Each processor key gets one failure, and repeats it.
     await till.setFault({ operation: 'portal_configurations.create', kind: 'error', status: 500, times: 2 });
     await urlOf(await open(customer, {}, till));
-    assert.equal((await till.stripe.billingPortal.configurations.list()).data.length, 1);
+    const { data } = await till.stripe.billingPortal.configurations.list();
+    assert.equal(data.length, 1);
+    // The next one has a processor key of its own.
+    await till.stripe.billingPortal.configurations.update(String(data[0]?.id), { active: false });
+    const other = await startTill({ in: 'process', on: till, for: t });
+    await urlOf(await open(customer, {}, other));
+    assert.equal((await till.stripe.billingPortal.configurations.list()).data.length, 2);
   });
 
   test('the URL is in no log and in no table', async () => {
@@ -246,6 +252,21 @@ describe('after a planned change has taken effect', () => {
     const scheduleId = async () => (await own.stripe.subscriptions.retrieve(id)).schedule;
     return { own, first, subscription, changed, read, scheduleId };
   }
+
+  test('201: without a flow, even while another request changes the subscription', async (t) => {
+    const { own, subscription } = await changedLastPeriod(t);
+    const proxy = await startProcessorProxy(own);
+    const writer = await startTill({ in: 'process', on: own, for: t, processorUrl: proxy.url });
+    const hasty = await startTill({ in: 'process', on: own, for: t, turnWaitMs: 1 });
+    proxy.holdOne(`/v1/subscriptions/${subscription.processorSubscriptionId}`);
+    const changing = writer.call('PATCH', `/subscriptions/${subscription.id}`, { metadata: { seat: '7' } });
+    const held = await proxy.nextHeld();
+    await urlOf(await open({ id: subscription.customerId }, {}, hasty));
+    await readProblem(await cancelOf(subscription, hasty), 409, 'subscription_busy');
+    held.release();
+    assert.equal((await changing).status, 200);
+    await urlOf(await cancelOf(subscription, hasty));
+  });
 
   test('201: the portal cancels the subscription', async (t) => {
     const { own, subscription, read } = await changedLastPeriod(t);
