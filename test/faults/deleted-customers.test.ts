@@ -156,7 +156,7 @@ test('a deletion amid the transaction that records a checkout waits for it, or i
   }
 });
 
-test('a checkout of a killed request is expired by whoever finds it after the deletion of its customer', async (t) => {
+test('a checkout of a killed request is expired by what finds it after the deletion of its customer', async (t) => {
   const backend = await startBackend(t);
   const till = await startTill({ in: 'process', on: backend });
   const finders = {
