@@ -1684,12 +1684,12 @@ export interface components {
         };
         /**
          * CsvFile
-         * @description With `Accept: text/csv`: a file of all objects that the filters select, in the same order, from `cursor` on or from the start; `limit` is ignored, and `page` is not allowed. It has at most 100,000 rows; if these are not all objects, the header `x-next-cursor` is the `cursor` of the next file. The columns are the fields of the objects, those of nested objects with a dot. An amount has a second column in decimals, such as `amountDecimal`. Objects with keys of your own are JSON, and null is empty. A text that a spreadsheet would run as a formula begins with an apostrophe ('), and so does such a part of a text after a semicolon, a tab or a line end. Semicolons in JSON are written `\u003b`.
+         * @description With `Accept: text/csv`: a file of the objects that the filters select, in the same order, from `cursor` on or from the start; `limit` is ignored, and `page` is not allowed. A file has up to 90,000 rows. If more objects follow, the header `x-next-cursor` is the `cursor` of the next file. The header `x-total-count` has the number of objects in all files. Objects that begin to match while a file is sent are added to it; it breaks off if it would have more than 100,000 rows. The columns are the fields of the objects, those of nested objects with a dot. An amount has a second column in decimals, such as `amountDecimal`. Objects with keys of your own are JSON, and null is empty. A text that a spreadsheet would run as a formula begins with an apostrophe ('), and so does such a part of a text after a semicolon, a tab or a line end. Semicolons in JSON are written `\u003b`.
          */
         readonly CsvFile: string;
         /**
          * CsvFileWithCustomers
-         * @description With `Accept: text/csv`: a file of all objects that the filters select, in the same order, from `cursor` on or from the start; `limit` is ignored, and `page` is not allowed. It has at most 100,000 rows; if these are not all objects, the header `x-next-cursor` is the `cursor` of the next file. The columns are the fields of the objects, those of nested objects with a dot. An amount has a second column in decimals, such as `amountDecimal`. Objects with keys of your own are JSON, and null is empty. A text that a spreadsheet would run as a formula begins with an apostrophe ('), and so does such a part of a text after a semicolon, a tab or a line end. Semicolons in JSON are written `\u003b`. With `include=customer`, the columns `customer.email` and `customer.name` come last.
+         * @description With `Accept: text/csv`: a file of the objects that the filters select, in the same order, from `cursor` on or from the start; `limit` is ignored, and `page` is not allowed. A file has up to 90,000 rows. If more objects follow, the header `x-next-cursor` is the `cursor` of the next file. The header `x-total-count` has the number of objects in all files. Objects that begin to match while a file is sent are added to it; it breaks off if it would have more than 100,000 rows. The columns are the fields of the objects, those of nested objects with a dot. An amount has a second column in decimals, such as `amountDecimal`. Objects with keys of your own are JSON, and null is empty. A text that a spreadsheet would run as a formula begins with an apostrophe ('), and so does such a part of a text after a semicolon, a tab or a line end. Semicolons in JSON are written `\u003b`. With `include=customer`, the columns `customer.email` and `customer.name` come last.
          */
         readonly CsvFileWithCustomers: string;
         /** CurrentApiKey */
@@ -4204,7 +4204,11 @@ export interface operations {
             /** @description One page of customers. */
             readonly 200: {
                 headers: {
-                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
+                    /** @description Of a CSV file: the number of objects that the filters select, in all files, whatever `cursor` is. It is the `total` of a page: with a filter other than `customerId` it is counted up to 10,000. */
+                    readonly "x-total-count"?: number;
+                    /** @description Of a CSV file: whether there are more objects than `x-total-count`. */
+                    readonly "x-total-capped"?: boolean;
+                    /** @description Of a CSV file: the `cursor` of the next file. Absent if no objects follow. */
                     readonly "x-next-cursor"?: string;
                     readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
@@ -4508,7 +4512,11 @@ export interface operations {
             /** @description All plans. */
             readonly 200: {
                 headers: {
-                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
+                    /** @description Of a CSV file: the number of objects that the filters select, in all files, whatever `cursor` is. It is the `total` of a page: with a filter other than `customerId` it is counted up to 10,000. */
+                    readonly "x-total-count"?: number;
+                    /** @description Of a CSV file: whether there are more objects than `x-total-count`. */
+                    readonly "x-total-capped"?: boolean;
+                    /** @description Of a CSV file: the `cursor` of the next file. Absent if no objects follow. */
                     readonly "x-next-cursor"?: string;
                     readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
@@ -4708,7 +4716,11 @@ export interface operations {
             /** @description One page of payments. */
             readonly 200: {
                 headers: {
-                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
+                    /** @description Of a CSV file: the number of objects that the filters select, in all files, whatever `cursor` is. It is the `total` of a page: with a filter other than `customerId` it is counted up to 10,000. */
+                    readonly "x-total-count"?: number;
+                    /** @description Of a CSV file: whether there are more objects than `x-total-count`. */
+                    readonly "x-total-capped"?: boolean;
+                    /** @description Of a CSV file: the `cursor` of the next file. Absent if no objects follow. */
                     readonly "x-next-cursor"?: string;
                     readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
@@ -4969,7 +4981,11 @@ export interface operations {
             /** @description One page of refunds. */
             readonly 200: {
                 headers: {
-                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
+                    /** @description Of a CSV file: the number of objects that the filters select, in all files, whatever `cursor` is. It is the `total` of a page: with a filter other than `customerId` it is counted up to 10,000. */
+                    readonly "x-total-count"?: number;
+                    /** @description Of a CSV file: whether there are more objects than `x-total-count`. */
+                    readonly "x-total-capped"?: boolean;
+                    /** @description Of a CSV file: the `cursor` of the next file. Absent if no objects follow. */
                     readonly "x-next-cursor"?: string;
                     readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
@@ -5016,7 +5032,11 @@ export interface operations {
             /** @description One page of refunds. */
             readonly 200: {
                 headers: {
-                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
+                    /** @description Of a CSV file: the number of objects that the filters select, in all files, whatever `cursor` is. It is the `total` of a page: with a filter other than `customerId` it is counted up to 10,000. */
+                    readonly "x-total-count"?: number;
+                    /** @description Of a CSV file: whether there are more objects than `x-total-count`. */
+                    readonly "x-total-capped"?: boolean;
+                    /** @description Of a CSV file: the `cursor` of the next file. Absent if no objects follow. */
                     readonly "x-next-cursor"?: string;
                     readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
@@ -5075,7 +5095,11 @@ export interface operations {
             /** @description One page of subscriptions. */
             readonly 200: {
                 headers: {
-                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
+                    /** @description Of a CSV file: the number of objects that the filters select, in all files, whatever `cursor` is. It is the `total` of a page: with a filter other than `customerId` it is counted up to 10,000. */
+                    readonly "x-total-count"?: number;
+                    /** @description Of a CSV file: whether there are more objects than `x-total-count`. */
+                    readonly "x-total-capped"?: boolean;
+                    /** @description Of a CSV file: the `cursor` of the next file. Absent if no objects follow. */
                     readonly "x-next-cursor"?: string;
                     readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
@@ -5698,7 +5722,11 @@ export interface operations {
             /** @description One page of invoices. */
             readonly 200: {
                 headers: {
-                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
+                    /** @description Of a CSV file: the number of objects that the filters select, in all files, whatever `cursor` is. It is the `total` of a page: with a filter other than `customerId` it is counted up to 10,000. */
+                    readonly "x-total-count"?: number;
+                    /** @description Of a CSV file: whether there are more objects than `x-total-count`. */
+                    readonly "x-total-capped"?: boolean;
+                    /** @description Of a CSV file: the `cursor` of the next file. Absent if no objects follow. */
                     readonly "x-next-cursor"?: string;
                     readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
@@ -5800,7 +5828,11 @@ export interface operations {
             /** @description One page of checkouts. */
             readonly 200: {
                 headers: {
-                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
+                    /** @description Of a CSV file: the number of objects that the filters select, in all files, whatever `cursor` is. It is the `total` of a page: with a filter other than `customerId` it is counted up to 10,000. */
+                    readonly "x-total-count"?: number;
+                    /** @description Of a CSV file: whether there are more objects than `x-total-count`. */
+                    readonly "x-total-capped"?: boolean;
+                    /** @description Of a CSV file: the `cursor` of the next file. Absent if no objects follow. */
                     readonly "x-next-cursor"?: string;
                     readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;

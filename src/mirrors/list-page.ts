@@ -19,7 +19,7 @@ export interface ListRequest {
   readonly cursor?: string | undefined;
   /** Such as `-amount`. Default: newest first. */
   readonly sort?: string | undefined;
-  /** For an export, which needs no total: the number of rows to skip before the page. */
+  /** For a page of an export, which needs no total: the number of rows to skip before it. */
   readonly skip?: number | undefined;
   /** For an export: the cursor of the last row to read. The row itself may have left the list. */
   readonly upTo?: string | undefined;

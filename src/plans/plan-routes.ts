@@ -172,7 +172,10 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
     run: async (request, reply) => {
       const list = async () => (await plans.list(request.query.activeOnly === 'true')).map(planView);
       if (!wantsCsv(request)) return list();
-      const read = async () => ({ data: await list(), nextCursor: null });
+      const read = async () => {
+        const data = await list();
+        return { data, total: data.length, totalCapped: false, nextCursor: null };
+      };
       return request.server.csvExports.send(request, reply, { name: 'plans', columns, read });
     },
   });

@@ -64,6 +64,12 @@ const exported = async (path: string, headers: Readonly<Record<string, string>> 
   return { response, body: await response.text() };
 };
 
+/** What the headers of a file say about all files. */
+const totalOf = ({ headers }: Response) => [
+  Number(headers.get('x-total-count')),
+  headers.get('x-total-capped') === 'true',
+];
+
 /** An export whose body the test reads at its own pace. */
 async function open(
   path: string,
@@ -105,6 +111,10 @@ test('200: every list is a file with the rows and the fields of the JSON', async
     const fields = columns.filter((name) => !name.endsWith('Decimal')).map((name) => name.split('.')[0]);
     assert.deepEqual([...new Set(fields)], Object.keys(first));
     assert.ok(data.length >= 2);
+    assert.deepEqual(
+      totalOf(response),
+      'data' in json ? [json.total, json.totalCapped] : [data.length, false],
+    );
     assert.deepEqual(
       readCsv(body),
       data.map((row) => flatten(row, columns)),
@@ -205,6 +215,7 @@ test('200: past the maximum, a header has the cursor of the next file, and the f
     const rows = readCsv(body);
     ids.push(...rows.map(({ id }) => id));
     sizes.push(rows.length);
+    assert.deepEqual(totalOf(response), [70, false]);
     cursor = response.headers.get('x-next-cursor');
   }
   assert.deepEqual(sizes, [50, 20]);

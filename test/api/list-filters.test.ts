@@ -381,6 +381,17 @@ test('with a filter other than customerId a total stops at 10,000', async () => 
   assert.deepEqual(await totals('source=all'), [10_000, true, 20]);
   assert.deepEqual(await totals(`source=all&customerId=${otherCustomer}`), [10_000, true, 20]);
   assert.deepEqual(await totals('source=subscription'), [0, false, 0]);
+  // The headers of a file say the same.
+  for (const query of ['status=processing', `customerId=${otherCustomer}`, '', 'source=subscription']) {
+    const file = await call('GET', `/payments?${query}`, undefined, { accept: 'text/csv' });
+    await file.text();
+    const [total, totalCapped] = await totals(query);
+    assert.deepEqual(
+      [file.headers.get('x-total-count'), file.headers.get('x-total-capped')],
+      [String(total), String(totalCapped)],
+      query,
+    );
+  }
 });
 
 test('a range of amounts shows the same payments, whether few or many are within it', async () => {

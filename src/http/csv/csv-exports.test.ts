@@ -9,12 +9,17 @@ const columns: readonly CsvColumn[] = [{ name: 'id', path: ['id'] }];
 /** A list, newest first, that gets another row each time that it is read. */
 function growingList(size: number) {
   const rows = Array.from({ length: size }, (_, index) => ({ id: size - index }));
-  const read: CsvSource['read'] = async ({ cursor, upTo, limit, skip }) => {
+  const read: CsvSource['read'] = async ({ cursor, upTo, limit, skip = 0 }) => {
     const selected = rows.filter(({ id }) => id < Number(cursor ?? Infinity) && id >= Number(upTo ?? 0));
     const data = selected.slice(skip, skip + limit);
     const hasMore = selected.length > skip + limit;
     rows.unshift({ id: rows.length + 1 });
-    return { data, nextCursor: hasMore ? String(data.at(-1)?.id) : null };
+    return {
+      data,
+      total: rows.length,
+      totalCapped: false,
+      nextCursor: hasMore ? String(data.at(-1)?.id) : null,
+    };
   };
   return read;
 }

@@ -32,12 +32,16 @@ export interface CsvPageRequest {
   readonly cursor: string | undefined;
   readonly upTo: string | undefined;
   readonly limit: number;
-  readonly skip: number;
+  /** Rows to skip before the page. Without it, the page has the total. */
+  readonly skip: number | undefined;
 }
 
 interface CsvPage {
   /** Objects as the API shows them. */
   readonly data: readonly unknown[];
+  /** As in JSON: the objects of all files, counted up to a limit. */
+  readonly total: number;
+  readonly totalCapped: boolean;
   /** Null on the last page. */
   readonly nextCursor: string | null;
 }
@@ -86,11 +90,13 @@ export class CsvExports {
     const reader = this.#readers.admit(request, reply);
     if (reader === undefined) throw tooManyExports();
     const { fileRows, pageRows } = this.#limits;
-    const start = { cursor: source.cursor, upTo: undefined, limit: Math.min(pageRows, fileRows), skip: 0 };
-    const first = await source.read(start);
+    const limit = Math.min(pageRows, fileRows);
+    const first = await source.read({ cursor: source.cursor, upTo: undefined, limit, skip: undefined });
     const nextFile = await this.#cursorOfNextFile(source, first);
     if (nextFile !== null) reply.header('x-next-cursor', nextFile);
     reply.headers({
+      'x-total-count': String(first.total),
+      'x-total-capped': String(first.totalCapped),
       'content-type': `${csvType}; charset=utf-8; header=present`,
       'content-disposition': `attachment; filename="${source.name}.csv"`,
       // A response that is not complete is only recognised by how its connection ends.
