@@ -52,6 +52,7 @@ export function openPool({ url, poolSize, logger, poolMode = 'none', kind }: Poo
     max: poolSize,
     application_name: 'till',
     connectionTimeoutMillis: connectTimeoutMs,
+    ownsSessions: poolMode === 'none',
     ...(poolMode === 'none' ? { ...limits, options: `-c jit=${jit}` } : {}),
     // PostgreSQL accepts the limits as connection options. A pooler refuses or ignores them.
     ...(poolMode === 'session' ? { onConnect: setLimits } : {}),

@@ -73,7 +73,10 @@ export class DatabaseServers {
   }
 }
 
-type SessionOptions = Pick<pg.ClientConfig, 'application_name' | 'keepAlive' | 'query_timeout'>;
+type SessionOptions = Pick<
+  pg.ClientConfig,
+  'application_name' | 'connectionTimeoutMillis' | 'keepAlive' | 'query_timeout'
+>;
 
 /** Connects a session of its own to the first suitable server of an address. The next statement reports if it breaks. */
 export async function connectToPrimary(
@@ -85,9 +88,9 @@ export async function connectToPrimary(
   while (failures.length < servers.count) {
     const server = servers.first;
     const client = new pg.Client({
+      connectionTimeoutMillis: servers.timeoutMs,
       ...options,
       connectionString: server.url,
-      connectionTimeoutMillis: servers.timeoutMs,
     });
     client.on('error', () => {});
     try {

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { DatabaseServer } from './database-address.ts';
-import type { DatabaseServers } from './primary-connection.ts';
+import { isLost, readServerSessions } from './lost-sessions.ts';
+import { type DatabaseServers, withPrimary } from './primary-connection.ts';
 import { isUnavailable } from './unavailable.ts';
 
 /** Connections are replaced at most this often. While there is no primary, every failed write would replace all. */
@@ -13,7 +14,11 @@ type Connected = (
 ) => void;
 
 /** The options that the pool passes on to its connections, and that it needs itself. */
-type Options = Omit<pg.PoolConfig, 'connectionString'> & { readonly connectionTimeoutMillis: number };
+type Options = Omit<pg.PoolConfig, 'connectionString'> & {
+  readonly connectionTimeoutMillis: number;
+  /** Whether a connection is one session of the server. Behind a pooler it is not. */
+  readonly ownsSessions: boolean;
+};
 
 /**
  * A pool of connections to the suitable server of an address: the primary, or a standby for a replica. A connection attempt that failed is repeated
@@ -22,24 +27,30 @@ type Options = Omit<pg.PoolConfig, 'connectionString'> & { readonly connectionTi
 export class PrimaryPool extends pg.Pool {
   readonly #servers: DatabaseServers;
   readonly #waitMsMax: number;
-  readonly #openedAtMs = new WeakMap<pg.PoolClient, number>();
+  readonly #ownsSessions: boolean;
+  /** Its connections, from before they are ready until they have ended. */
+  readonly #clients: ReadonlySet<ServerClient>;
+  #isBreakingLost = false;
   /** Connections that were opened before are not used again. */
   #replacedAtMs = Number.NEGATIVE_INFINITY;
   #brokenAtMs = Number.NEGATIVE_INFINITY;
   /** When a connection was last opened or known to work. */
   #connectedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(servers: DatabaseServers, { onConnect, ...options }: Options) {
+  constructor(servers: DatabaseServers, { onConnect, ownsSessions, ...options }: Options) {
+    const clients = new Set<ServerClient>();
     super({
       ...options,
-      Client: clientOf(servers, options),
+      Client: clientOf(servers, options, clients),
       onConnect: (client) => prepare(client, servers, onConnect),
     });
     this.#servers = servers;
     this.#waitMsMax = options.connectionTimeoutMillis;
+    this.#ownsSessions = ownsSessions;
+    this.#clients = clients;
     this.on('connect', (client) => {
       this.noteWorking();
-      this.#openedAtMs.set(client, this.#connectedAtMs);
+      asServerClient(client).readyAtMs = this.#connectedAtMs;
       client.on('error', () => {
         this.#brokenAtMs = performance.now();
       });
@@ -60,6 +71,40 @@ export class PrimaryPool extends pg.Pool {
   replaceAll(): void {
     const nowMs = performance.now();
     if (nowMs - this.#replacedAtMs >= replaceDelayMs) this.#replacedAtMs = nowMs;
+  }
+
+  /**
+   * Breaks the connections that do not lead to the server at the address, because it replaced one that hangs. Otherwise
+   * they would fill the pool until they have been silent for long enough. Unless a new connection works within the time,
+   * nothing happens: the server itself hangs, and may continue.
+   */
+  async breakLost(timeoutMs: number): Promise<void> {
+    if (!this.#ownsSessions || this.#isBreakingLost) return;
+    this.#isBreakingLost = true;
+    const clients = [...this.#clients];
+    const processIds = clients.map(({ processID }) => processID).filter((id) => id !== null);
+    const options = {
+      application_name: 'till',
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
+    };
+    try {
+      const sessions = await withPrimary(this.#servers, options, (client) =>
+        readServerSessions(client, processIds),
+      );
+      const nowMs = performance.now();
+      this.noteWorking();
+      for (const { processID: processId, beganAtMs, readyAtMs, connection } of clients) {
+        const isLate = nowMs - beganAtMs > timeoutMs;
+        const leadsElsewhere =
+          readyAtMs === undefined ? isLate : isLost({ processId, beganAtMs, readyAtMs }, sessions, nowMs);
+        if (leadsElsewhere) connection.stream.destroy();
+      }
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+    } finally {
+      this.#isBreakingLost = false;
+    }
   }
 
   override connect(): Promise<pg.PoolClient>;
@@ -93,26 +138,45 @@ export class PrimaryPool extends pg.Pool {
   }
 
   #isReplaced(client: pg.PoolClient): boolean {
-    return (this.#openedAtMs.get(client) ?? 0) < this.#replacedAtMs;
+    return (asServerClient(client).readyAtMs ?? 0) < this.#replacedAtMs;
   }
 }
 
 type ClientConnected = ((error: Error) => void) | ((error: null, client: pg.Client) => void);
 
-/** Connections that know their server. */
+/** A connection that knows its server, and its age. */
 interface ServerClient extends pg.Client {
   readonly server: DatabaseServer;
+  readonly beganAtMs: number;
+  /** When the pool could first use it. */
+  readyAtMs: number | undefined;
+  /** The process id of its session, once there is one. The driver's types do not have it. */
+  readonly processID: number | null;
 }
 
-/** A connection is to the server that was the first when it was created. */
-function clientOf(servers: DatabaseServers, options: pg.ClientConfig): new () => ServerClient {
+/** Every connection of the pool is one. */
+function asServerClient(client: pg.ClientBase): ServerClient {
+  return client as ServerClient;
+}
+
+/** A connection is to the server that was the first when it was created. `clients` has it until it has ended. */
+function clientOf(
+  servers: DatabaseServers,
+  options: pg.ClientConfig,
+  clients: Set<ServerClient>,
+): new () => ServerClient {
   return class extends pg.Client {
     readonly server: DatabaseServer;
+    readonly beganAtMs = performance.now();
+    readyAtMs: number | undefined;
+    declare readonly processID: number | null;
 
     constructor() {
       const server = servers.first;
       super({ ...options, connectionString: server.url, connectionTimeoutMillis: servers.timeoutMs });
       this.server = server;
+      clients.add(this);
+      this.once('end', () => clients.delete(this));
       // The pool handles errors only of idle connections, and an unhandled error event would end the process. The next
       // statement on a connection reports that it broke while in use or just after connecting.
       this.on('error', () => {});
@@ -139,8 +203,7 @@ async function prepare(
   servers: DatabaseServers,
   onConnect: pg.PoolConfig['onConnect'],
 ): Promise<void> {
-  // Every connection of the pool is one of these.
-  const { server } = client as ServerClient;
+  const { server } = asServerClient(client);
   try {
     await servers.verify(client, server);
   } catch (error) {

@@ -15,8 +15,7 @@ import { startRig } from './rig/rig.ts';
 const crawlDelayMs = effort({ short: 600, long: 2_500 });
 const crawlMs = effort({ short: 1_000, long: 30_000 });
 const failovers = effort({ short: 1, long: 3 });
-/** Every connection must time out before a new one reaches the server: too long for the short form. */
-const silentFailovers = effort({ short: 0, long: 2 });
+const silentFailovers = effort({ short: 1, long: 2 });
 
 test('the way to PostgreSQL crawls, then leads to another server', async (t) => {
   let primary = await PostgresServer.start(replicaSettings);
@@ -40,6 +39,7 @@ test('the way to PostgreSQL crawls, then leads to another server', async (t) => 
   for (let count = 1; count <= failovers; count += 1)
     await t.test('failover to another server, which is a standby at first', async (step) => {
       const former = primary;
+      step.after(() => former.remove());
       await endure(step, load, health, {
         down: ['database'],
         begin: async () => {
@@ -50,12 +50,13 @@ test('the way to PostgreSQL crawls, then leads to another server', async (t) => 
         meanwhile: () => load.meetsFault(performance.now()),
         end: () => promote(primary),
       });
-      await former.remove();
     });
 
   for (let count = 1; count <= silentFailovers; count += 1)
     await t.test('failover away from a server that hangs, with every connection to it open', async (step) => {
       const former = primary;
+      // It must not run again: what it did would be lost. A frozen server also keeps a failed test from ending.
+      step.after(() => former.remove());
       await endure(step, load, health, {
         down: ['database'],
         begin: () => former.freeze(),
@@ -64,8 +65,6 @@ test('the way to PostgreSQL crawls, then leads to another server', async (t) => 
           line.leadTo(primary.socketPath);
         },
       });
-      // The old server must not run again: what it did would be lost.
-      await former.remove();
     });
 
   await t.test('nothing was lost, nothing was done twice', () => rig.check(load));

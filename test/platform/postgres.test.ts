@@ -268,6 +268,21 @@ test('with a hundred requests waiting for a connection, the next is refused at o
   assert.deepEqual(await small.query('select 1 as one'), [{ one: 1 }]);
 });
 
+test('checks that fail because every connection is busy break none of them', async (t) => {
+  const small = new Database({ url: server.url, poolSize: 2, logger });
+  t.after(() => small.close());
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const holding = database.transaction(async (tx) => {
+    await tx.query('select pg_advisory_xact_lock(1)');
+    await released;
+  });
+  const waiting = [1, 2].map(() => small.query('select pg_advisory_xact_lock_shared(1)'));
+  for (let checks = 0; checks < 2; checks += 1) await assert.rejects(small.ping());
+  release();
+  await Promise.all([holding, ...waiting]);
+  await small.ping();
+});
+
 test('a read-only server is an outage for writes, and not ready', async () => {
   const standby = new Database({
     url: `${server.url}&options=${encodeURIComponent('-c default_transaction_read_only=on')}`,
