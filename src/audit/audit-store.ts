@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../model/audit-entry.ts';
 import { idTime, isUuid } from '../platform/id.ts';
 import { instantText, parseInstant } from '../platform/instant.ts';
+import { Parameters, type Statement } from '../platform/parameters.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import type { WeeklyTable } from '../platform/weeks-store.ts';
 
@@ -27,7 +28,7 @@ type StoredEntry = Omit<AuditEntry, 'actor'> & AuditEntry['actor'];
 
 /** All SQL for the audit log. */
 export class AuditStore {
-  insertion(entry: AuditEntry): { readonly text: string; readonly values: readonly unknown[] } {
+  insertion(entry: AuditEntry): Statement {
     const { actor, action, objectType, objectId, address, requestId, outcome } = entry;
     return {
       text: `insert into till.audit_log (id, created_at, key_name, person, action, object_type, object_id, address,
@@ -47,35 +48,35 @@ export class AuditStore {
     before: string | null,
     limit: number,
   ): Promise<readonly AuditEntry[]> {
-    const { values, conditions } = toConditions(filter);
-    const place = (value: unknown) => `$${values.push(value)}`;
+    const parameters = new Parameters();
+    const { add } = parameters;
+    const conditions = toConditions(filter, add);
     if (before !== null)
-      conditions.push(`(created_at, id) < (${place(idTime(before))}::timestamptz, ${place(before)}::uuid)`);
+      conditions.push(`(created_at, id) < (${add(idTime(before))}::timestamptz, ${add(before)}::uuid)`);
     const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
-    const rows = await db.query<StoredEntry>(
+    const { text, values } = parameters.statement(
       `select id, created_at as "createdAt", key_name as "keyName", person, action, object_type as "objectType",
          object_id as "objectId", address, request_id as "requestId", outcome
-       from till.audit_log ${where} order by created_at desc, id desc limit ${place(limit)}`,
-      values,
+       from till.audit_log ${where} order by created_at desc, id desc limit ${add(limit)}`,
     );
+    const rows = await db.query<StoredEntry>(text, values);
     return rows.map(({ keyName, person, ...entry }) => ({ ...entry, actor: { keyName, person } }));
   }
 }
 
-function toConditions(filter: AuditFilter): { values: unknown[]; conditions: string[] } {
+function toConditions(filter: AuditFilter, add: Parameters['add']): string[] {
   const { actor, action, objectId, createdAfter, createdBefore } = filter;
-  const values: unknown[] = [];
   const conditions: string[] = [];
-  const add = (value: unknown, condition: (place: string) => string) => {
-    if (value !== undefined) conditions.push(condition(`$${values.push(value)}`));
+  const compare = (value: unknown, condition: (parameter: string) => string) => {
+    if (value !== undefined) conditions.push(condition(add(value)));
   };
   // An e-mail address has an @, and the name of an API key has none. So each is found with its own index.
-  add(actor, (place) => `${actor?.includes('@') ? 'person' : 'key_name'} = ${place}`);
-  add(action, (place) => `action = ${place}`);
-  add(objectId && spellingOf(objectId), (place) => `object_id = ${place}`);
-  add(createdAfter && toInstant(createdAfter), (place) => `created_at >= ${place}::timestamptz`);
-  add(createdBefore && toInstant(createdBefore), (place) => `created_at < ${place}::timestamptz`);
-  return { values, conditions };
+  compare(actor, (parameter) => `${actor?.includes('@') ? 'person' : 'key_name'} = ${parameter}`);
+  compare(action, (parameter) => `action = ${parameter}`);
+  compare(objectId && spellingOf(objectId), (parameter) => `object_id = ${parameter}`);
+  compare(createdAfter && toInstant(createdAfter), (parameter) => `created_at >= ${parameter}::timestamptz`);
+  compare(createdBefore && toInstant(createdBefore), (parameter) => `created_at < ${parameter}::timestamptz`);
+  return conditions;
 }
 
 /** The ids of the processor are case-sensitive, UUIDs are not. */

@@ -1,4 +1,5 @@
 import { instantText } from '../platform/instant.ts';
+import type { Parameters } from '../platform/parameters.ts';
 import type { ListPosition } from './list-cursor.ts';
 
 /** A column and the SQL of the value that it is compared with. */
@@ -8,7 +9,7 @@ export interface Term {
 }
 
 /** Adds a value to a statement, and returns the SQL of its parameter. */
-export type Add = (value: unknown) => string;
+export type Add = Parameters['add'];
 
 /** The condition that the columns, as a row, compare so with the values. */
 export function compareRows(operator: string, terms: readonly Term[]): string {

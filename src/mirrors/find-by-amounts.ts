@@ -1,4 +1,5 @@
 import { currenciesWith } from '../model/format-amount.ts';
+import { Parameters } from '../platform/parameters.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import type { Table } from '../platform/table.ts';
 import { looseScan, walk } from './facet-statement.ts';
@@ -21,8 +22,8 @@ export function findByAmounts<Row extends object>(
   amounts: CurrencyAmounts,
   limit: number,
 ): Promise<readonly Row[]> {
-  const values: unknown[] = [limit];
-  const add = (value: unknown) => `$${values.push(value)}`;
+  const parameters = new Parameters([limit]);
+  const { add } = parameters;
   const withOtherDecimals = [...currenciesWith(0), ...currenciesWith(3)];
   const currencyInFacet = `f${facets.columns.indexOf('currency') + 1}`;
   const order = { columns: [facets.amount, 'created_at', 'id'] };
@@ -40,10 +41,10 @@ export function findByAmounts<Row extends object>(
       from: `(select * from facets where ${isOfCurrency}) as selected`,
     });
   });
-  return db.query(
+  const { text, values } = parameters.statement(
     `with recursive ${looseScan(facets)}
      select ${columns} from till.${name} where id = any (array(${found.join(' union all ')}))
      order by created_at desc, id desc limit $1`,
-    values,
   );
+  return db.query(text, values);
 }

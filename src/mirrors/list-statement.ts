@@ -1,3 +1,4 @@
+import { Parameters, type Statement } from '../platform/parameters.ts';
 import { type Add, compareRows, positionTerms, type Term } from './compare-rows.ts';
 import { facetParts, facetsOf } from './facet-statement.ts';
 import type { List } from './list.ts';
@@ -31,15 +32,15 @@ export function listStatement<Row extends object>(
   selection: Selection,
   place: RowWindow,
   sort: Sort = newestFirst,
-): { readonly text: string; readonly values: readonly unknown[] } {
-  const values: unknown[] = [place.limit];
-  const add = (value: unknown) => `$${values.push(value)}`;
+): Statement {
+  const parameters = new Parameters([place.limit]);
+  const { add } = parameters;
   const facets = facetsOf(list, selection, sort);
   if (facets !== undefined) {
     const { tables, total, page } = facetParts(facets, selection, place, sort, add);
     const isCounted = place.skip === undefined && !isCapped(list, selection);
-    const text = pageStatement(list, `recursive ${tables}`, isCounted ? counterOf(list) : total, page, sort);
-    return { text, values };
+    const counted = isCounted ? counterOf(list) : total;
+    return parameters.statement(pageStatement(list, `recursive ${tables}`, counted, page, sort));
   }
   const found = rowsOf(selection, add);
   const selected = found === undefined ? select(list, selection, add, sort) : ofFound(selection, add, sort);
@@ -50,7 +51,7 @@ export function listStatement<Row extends object>(
   const counted = sort.column === undefined ? selected : select(list, selection, add, newestFirst);
   const total = place.skip === undefined ? countRows(list, selection, counted) : 'select 0::bigint as total';
   const tables = found === undefined ? '' : `found as materialized (${found}),`;
-  return { text: pageStatement(list, tables, total, page, sort), values };
+  return parameters.statement(pageStatement(list, tables, total, page, sort));
 }
 
 /** The query of a filter that finds its rows by itself. */

@@ -11,6 +11,11 @@ export const diskFullCode = '53100';
  */
 export const sessionEndedCodes = ['25P03', '25P04'];
 const unavailableCodes = [readOnlyCode, ...sessionEndedCodes];
+/**
+ * PgBouncer reports each of its own failures as a violation of the protocol. Of PostgreSQL it is a defect of the caller, such
+ * as a statement with a value too many. Only PostgreSQL says which of its functions has reported an error.
+ */
+const protocolViolationCode = '08P01';
 const unavailableMessages = [
   'timeout expired',
   'timeout exceeded when trying to connect',
@@ -26,6 +31,7 @@ export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof UnsuitableServerError) return true;
   const code = codeOf(error);
+  if (code === protocolViolationCode) return error instanceof pg.DatabaseError && error.routine === undefined;
   if (code !== undefined)
     return unavailableCodes.includes(code) || unavailableClasses.includes(code.slice(0, 2));
   // A name with several addresses, none of them reachable, gives one error that contains them all.

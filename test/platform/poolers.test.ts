@@ -7,6 +7,7 @@ import { isGone } from '../../src/platform/owner-lock.ts';
 import { detectPoolMode, inspectPooler } from '../../src/platform/pool-mode.ts';
 import { Database, isOutage } from '../../src/platform/postgres.ts';
 import { Shutdown } from '../../src/platform/shutdown.ts';
+import { codeOf } from '../../src/platform/unavailable.ts';
 import { joinDatabase, migrateDatabase } from '../../src/till/compose-database.ts';
 import { loadConfig } from '../../src/till/config.ts';
 import { captureLog } from '../support/log-capture.ts';
@@ -67,6 +68,8 @@ describe('through PgBouncer', { skip: skipWithoutPgBouncer() }, () => {
         await database.query('insert into numbers values ($1)', [1]);
         const failed = database.query('insert into numbers values ($1), ($2)', [2, 1]);
         await assert.rejects(failed, (error: Error) => !(error instanceof Failure));
+        const unbound = database.query('select 1', ['a value that the text does not name']);
+        await assert.rejects(unbound, (error: Error) => codeOf(error) === '08P01');
         const rolledBack = database.transaction(async (tx) => {
           tx.send('insert into numbers values ($1)', [2]);
           tx.send('insert into numbers values ($1)', [1]);
@@ -153,6 +156,23 @@ describe('through PgBouncer', { skip: skipWithoutPgBouncer() }, () => {
     isDone = true;
     await working;
     await busy.close();
+  });
+
+  test('a PgBouncer that refuses a connection is an outage, although it reports a violation of the protocol', async (t) => {
+    const bouncer = await PgBouncer.start({
+      databaseUrl: server.url,
+      mode: 'session',
+      settings: { max_client_conn: 1 },
+    });
+    t.after(() => bouncer.remove());
+    const [first, second] = [1, 2].map(
+      () => new Database({ url: bouncer.url, poolSize: 1, logger, poolMode: 'session' }),
+    );
+    t.after(() => Promise.all([first?.close(), second?.close()]));
+    await first?.query('select 1');
+    const refused = await second?.query('select 1').catch((error: unknown) => error);
+    assert.ok(refused instanceof Failure && isOutage(refused));
+    assert.equal(codeOf(refused.cause), '08P01');
   });
 
   test('sessions that are assigned in turn are recognised as shared, however many there are', async (t) => {

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { Failure } from '../../src/errors.ts';
 import { Database, isOutage, isSerializationFailure, type Transaction } from '../../src/platform/postgres.ts';
+import { codeOf } from '../../src/platform/unavailable.ts';
 import { freePort } from '../support/free-port.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { lineToDatabase } from '../support/tcp-line.ts';
@@ -128,9 +129,28 @@ test('a begin that fails is followed by nothing that takes effect', async (t) =>
   assert.deepEqual(await database.query('select n from numbers'), []);
 });
 
-test('a mistake in a statement is a defect, not an outage', async () => {
-  await assert.rejects(database.query('select from nowhere'), (error: Error) => !(error instanceof Failure));
-});
+/** Statements that no caller of the API can cause, by what PostgreSQL says about them. */
+const mistakes: Readonly<Record<string, readonly [text: string, values?: readonly unknown[]]>> = {
+  '08P01': ['select 1', ['a value that the text does not name']],
+  '22P02': ['select $1::uuid', ['no id']],
+  '42601': ['select select'],
+  '42703': ['select nothing from numbers'],
+  '42804': [`select n from numbers union select 'text'::text`],
+  '42883': [`select n + 'text'::text from numbers`],
+  '42P01': ['select from nowhere'],
+  '42P18': ['select $2::integer', [1, 2]],
+};
+
+for (const [code, [text, values]] of Object.entries(mistakes))
+  test(`a mistake in a statement is a defect, not an outage: ${code}`, async () => {
+    const isDefect = (error: Error) => !(error instanceof Failure) && codeOf(error) === code;
+    await assert.rejects(database.query(text, values), isDefect);
+    await assert.rejects(
+      database.transaction((tx) => tx.query(text, values)),
+      isDefect,
+    );
+    assert.deepEqual(await database.query('select 1 as one'), [{ one: 1 }]);
+  });
 
 test('a connection that is cut in the middle is an outage, and the next request works again', async () => {
   const cut = database.transaction(async (tx) => {

@@ -1,3 +1,4 @@
+import { Parameters, type Statement } from '../../platform/parameters.ts';
 import type { Queryable } from '../../platform/postgres.ts';
 import type { EventPlace } from '../feed/event-id.ts';
 import { checksumOf } from '../feed/event-store.ts';
@@ -69,9 +70,9 @@ export function deliveryStatement(
   selection: DeliverySelection,
   before: string | null,
   limit: number,
-): { readonly text: string; readonly values: readonly unknown[] } {
-  const values: unknown[] = [before ?? afterAllIds, limit];
-  const add = (value: unknown) => `$${values.push(value)}`;
+): Statement {
+  const parameters = new Parameters([before ?? afterAllIds, limit]);
+  const { add } = parameters;
   const { status } = selection;
   const { waiting, resent, finished } =
     'endpointId' in selection ? ofEndpoint(add(selection.endpointId)) : ofEvent(selection.event, add);
@@ -90,13 +91,12 @@ export function deliveryStatement(
          null::timestamptz as "nextAttemptAt" from till.event_deliveries ${page(finished() + result)}`,
     );
   }
-  const text = `select page.*, ${checksumOf('page.position', 'page."eventCreatedAt"')} as checksum,
+  return parameters.statement(`select page.*, ${checksumOf('page.position', 'page."eventCreatedAt"')} as checksum,
       events.type as "eventType", events.object_type as "objectType", events.object_id as "objectId"
     from (select * from (${parts.map((part) => `(${part})`).join(' union all ')}) as found
         order by id desc limit $2) as page
       left join till.events on events.position = page.position and events.created_at = page."eventCreatedAt"
-    order by page.id desc`;
-  return { text, values };
+    order by page.id desc`);
 }
 
 const columns = `id, endpoint_id as "endpointId", position, event_created_at as "eventCreatedAt",
@@ -117,7 +117,7 @@ function ofEndpoint(endpointId: string): Conditions {
 
 function ofEvent(
   { position, createdAtMs, objectId }: EventPlace & Pick<StoredEvent, 'objectId'>,
-  add: (value: unknown) => string,
+  add: Parameters['add'],
 ): Conditions {
   const isOfEvent = `position = ${add(position)}`;
   const isAtEndpoint = 'endpoint_id in (select event_endpoints.id from till.event_endpoints)';

@@ -1,3 +1,4 @@
+import { Parameters, type Statement } from '../../platform/parameters.ts';
 import type { Queryable } from '../../platform/postgres.ts';
 import type { WeeklyTable } from '../../platform/weeks-store.ts';
 import type { EventSelection } from '../event.ts';
@@ -201,9 +202,10 @@ type Scanned = { readonly scanned: number } & (
 export function eventStatement(
   { after, upTo, limit, isNewestFirst = false }: EventRange,
   { types, objectId, customerId }: EventSelection,
-): { readonly text: string; readonly values: readonly unknown[]; readonly name?: string } {
-  const values: unknown[] = [after, upTo, limit];
-  const add = (value: unknown) => `$${values.push(value)}`;
+): Statement & { readonly name?: string } {
+  const range = [after, upTo, limit];
+  const parameters = new Parameters(range);
+  const { add } = parameters;
   const conditions = [
     ...(objectId === undefined ? [] : [`object_id = ${add(objectId)}::uuid`]),
     ...(customerId === undefined ? [] : [`customer_id = ${add(customerId)}::uuid`]),
@@ -212,14 +214,14 @@ export function eventStatement(
   if (types === undefined && conditions.length === 0 && !isNewestFirst)
     return {
       text: `select ${eventColumns} from till.events_after($1, $2, $3) as events order by position`,
-      values,
+      values: range,
       name: 'feed_page',
     };
   const [direction, opposite] = isNewestFirst ? ['desc', 'asc'] : ['asc', 'desc'];
   const selected = `from till.events
     where ${['position > $1', 'position <= $2', ...conditions].join(' and ')} order by position ${direction}`;
-  if (types === undefined) return { text: `select ${eventColumns} ${selected} limit $3`, values };
-  const text = `
+  if (types === undefined) return parameters.statement(`select ${eventColumns} ${selected} limit $3`);
+  return parameters.statement(`
     with scanned as materialized (
       select position, created_at, type ${selected} limit ${scannedMax}
     ),
@@ -234,6 +236,5 @@ export function eventStatement(
       (select ms from last) as "lastMs", (select checksum from last) as "lastChecksum", event.*
     from (values (1)) as one
     left join (select ${eventColumns} from found join till.events using (position, created_at)) as event on true
-    order by event.position ${direction}`;
-  return { text, values };
+    order by event.position ${direction}`);
 }
