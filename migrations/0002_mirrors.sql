@@ -143,6 +143,8 @@ create table till.refunds (
   currency text not null check (currency ~ '^[a-z]{3}$'),
   status text not null check (status in ('pending', 'requires_action', 'succeeded', 'failed', 'canceled')),
   reason text check (reason in ('duplicate', 'fraudulent', 'requested_by_customer')),
+  -- A release gives back what was authorised and not captured. It counts nowhere.
+  kind text not null check (kind in ('refund', 'release')),
   processor_as_of timestamptz not null,
   processor_as_of_latest timestamptz not null,
   created_at timestamptz not null,

@@ -86,7 +86,10 @@ create index payments_refunded_idx on till.payments (created_at, id) where amoun
 create index payments_disputed_idx on till.payments (created_at, id) where dispute is not null;
 
 create index on till.refunds (payment_id, created_at, id);
-create index refunds_created_idx on till.refunds (created_at, id) where processor_refund_id is not null;
+create index refunds_created_idx on till.refunds (created_at, id)
+  where processor_refund_id is not null and kind = 'refund';
+create index refunds_release_idx on till.refunds (created_at, id)
+  where processor_refund_id is not null and kind = 'release';
 create index refunds_status_idx on till.refunds (status, created_at, id) where processor_refund_id is not null;
 create index refunds_currency_idx on till.refunds (currency, created_at, id) where processor_refund_id is not null;
 

@@ -10,7 +10,7 @@ create index payments_detail_idx on till.payments (detail, currency, status, mar
 drop index till.payments_amount_idx;
 create index payments_amount_idx on till.payments (currency, status, marks, amount nulls first, created_at, id);
 drop index till.refunds_facet_idx;
-create index refunds_facet_idx on till.refunds (currency, status, created_at nulls first, id)
+create index refunds_facet_idx on till.refunds (currency, status, kind, created_at nulls first, id)
   where processor_refund_id is not null;
 drop index till.subscriptions_plan_status_idx;
 create index subscriptions_plan_status_idx on till.subscriptions (plan_id, status, created_at nulls first, id);

@@ -435,7 +435,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * List the refunds of a payment, newest first
+         * List the refunds of a payment and what it released, newest first
          * @description Needs the scope `read`.
          */
         readonly get: operations["listRefunds"];
@@ -3205,7 +3205,7 @@ export interface components {
             readonly status: "requires_payment_method" | "requires_confirmation" | "requires_action" | "processing" | "succeeded" | "canceled" | "refunded";
             /** @description The amount received so far. */
             readonly amountReceived: number;
-            /** @description The sum of the refunds that did not fail, without the one that releases what was authorised and not captured. */
+            /** @description The sum of the refunds that did not fail. A release of what was authorised and not captured does not count. */
             readonly amountRefunded: number;
             /** @description The amount that is authorised and not captured yet. An authorised payment has the status `requires_action`. */
             readonly amountCapturable: number;
@@ -3489,6 +3489,11 @@ export interface components {
             /** @enum {unknown} */
             readonly status: "pending" | "requires_action" | "succeeded" | "failed" | "canceled";
             readonly reason: ("duplicate" | "fraudulent" | "requested_by_customer") | null;
+            /**
+             * @description `release`: what was authorised and not captured. The processor may record it as a refund, when an authorisation is canceled, expires or is captured in part. It counts in no total, and has no events.
+             * @enum {unknown}
+             */
+            readonly kind: "refund" | "release";
             /** Format: date-time */
             readonly createdAt: string;
             /** Format: date-time */
@@ -3528,7 +3533,7 @@ export interface components {
             readonly status: "requires_payment_method" | "requires_confirmation" | "requires_action" | "processing" | "succeeded" | "canceled" | "refunded";
             /** @description The amount received so far. */
             readonly amountReceived: number;
-            /** @description The sum of the refunds that did not fail, without the one that releases what was authorised and not captured. */
+            /** @description The sum of the refunds that did not fail. A release of what was authorised and not captured does not count. */
             readonly amountRefunded: number;
             /** @description The amount that is authorised and not captured yet. An authorised payment has the status `requires_action`. */
             readonly amountCapturable: number;
@@ -4949,6 +4954,8 @@ export interface operations {
     readonly listAllRefunds: {
         readonly parameters: {
             readonly query?: {
+                /** @description Default: `refund`. `release`: what was authorised and not captured. `all`: both. */
+                readonly kind?: "refund" | "release" | "all";
                 readonly status?: "pending" | "requires_action" | "succeeded" | "failed" | "canceled";
                 /** @description Return only objects in this currency: a three-letter ISO 4217 code, in upper or lower case. */
                 readonly currency?: components["parameters"]["currency"];

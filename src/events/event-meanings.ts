@@ -17,7 +17,8 @@ export const eventMeanings: Readonly<Record<EventType, string>> = {
   'payment.canceled': 'A payment was canceled, or its authorisation expired.',
   'payment.refunded': 'A payment was refunded, in full or in part.',
   'payment.disputed': 'The cardholder disputes a payment. `data.dispute` shows it.',
-  'refund.created': 'A refund was created, in Till or at the processor.',
+  'refund.created':
+    'A refund was created, in Till or at the processor. There is none for a release of what was not captured.',
   'refund.updated': 'The status or another value of a refund changed.',
   'refund.failed': 'A refund failed. The amount counts as paid again.',
   'subscription.created':

@@ -199,7 +199,7 @@ export function paymentStatusOf(
 }
 
 /** Whether the payment may still succeed or be canceled. Only one that has ended has refunds. */
-export function isOpen({ intentStatus }: Payment): boolean {
+export function isOpen({ intentStatus }: Pick<Payment, 'intentStatus'>): boolean {
   return !finalStatuses.includes(intentStatus);
 }
 

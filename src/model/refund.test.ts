@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import {
   assertTransitions,
   atSecond,
@@ -9,7 +9,7 @@ import {
   testNow,
 } from '../../test/support/transitions.ts';
 import { asOfRow, rowTime } from './facts.ts';
-import { type Refund, type RefundFacts, refundStatuses, takeRefundFacts } from './refund.ts';
+import { kindOf, type Refund, type RefundFacts, refundStatuses, takeRefundFacts } from './refund.ts';
 
 const refund: Refund = {
   id: '0199c1f2-4c7d-7a90-a3b1-0e9f8d7c6b5a',
@@ -20,7 +20,7 @@ const refund: Refund = {
   currency: 'eur',
   status: 'pending',
   reason: null,
-  isOwn: true,
+  kind: 'refund',
   ...rowTime(rowAsOf),
   createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,
@@ -89,4 +89,59 @@ test('an unknown status does not change the status of a row', () => {
       assert.deepEqual([row.status, row.updatedAt], [status, rowUpdatedAt]);
     }
   }
+});
+
+describe('the kind of a refund', () => {
+  const succeeded = { intentStatus: 'succeeded', amount: 2_000, amountReceived: 1_500 } as const;
+  const canceled = { intentStatus: 'canceled', amount: 2_000, amountReceived: 0 } as const;
+  const open = { intentStatus: 'requires_action', amount: 2_000, amountReceived: 0 } as const;
+  const of = (processorRefundId: string, amount: number, reason: RefundFacts['reason'] = null) => ({
+    ...{ ...facts, localId: null },
+    ...{ processorRefundId, amount, reason },
+  });
+
+  test('is known at once if Till requested it, or if no other kind is possible', () => {
+    for (const payment of [succeeded, canceled, open])
+      assert.equal(kindOf(of('re_1', 500), { payment, isOwn: true }), 'refund');
+    assert.equal(kindOf(of('re_1', 500), { payment: canceled, isOwn: false }), 'release');
+    assert.equal(kindOf(of('re_1', 499), { payment: succeeded, isOwn: false }), 'refund');
+    // Someone gave a reason.
+    assert.equal(kindOf(of('re_1', 500, 'duplicate'), { payment: succeeded, isOwn: false }), 'refund');
+    const whole = { ...succeeded, amountReceived: 2_000 };
+    for (const amount of [1, 500, 2_000])
+      assert.equal(kindOf(of('re_1', amount), { payment: whole, isOwn: false }), 'refund');
+    // More than was authorised was captured.
+    assert.equal(
+      kindOf(of('re_1', 500), { payment: { ...succeeded, amountReceived: 2_500 }, isOwn: false }),
+      'refund',
+    );
+  });
+
+  test('is unknown without the list if the refund may be a release', () => {
+    assert.equal(kindOf(of('re_1', 500), { payment: succeeded, isOwn: false }), undefined);
+    for (const amount of [1, 500, 2_000])
+      assert.equal(kindOf(of('re_1', amount), { payment: open, isOwn: false }), undefined);
+  });
+
+  test('is a release only of the oldest refund of what was not captured', () => {
+    const release = of('re_0', 500);
+    const foreign = [
+      of('re_3', 500),
+      of('re_2', 500, 'duplicate'),
+      of('re_1', 500),
+      release,
+      of('re_x', 499),
+    ];
+    const kinds = foreign.map((one) => kindOf(one, { payment: succeeded, isOwn: false, foreign }));
+    assert.deepEqual(kinds, ['refund', 'refund', 'refund', 'release', 'refund']);
+  });
+
+  test('is a refund if the payment is still open after the list was read', () => {
+    const foreign = [of('re_1', 2_000)];
+    for (const intentStatus of ['processing', 'requires_action'] as const)
+      assert.equal(
+        kindOf(of('re_1', 2_000), { payment: { ...open, intentStatus }, isOwn: false, foreign }),
+        'refund',
+      );
+  });
 });

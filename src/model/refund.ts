@@ -1,4 +1,5 @@
 import { asOfRow, type DatedRow, laterOf, type OwnFacts, rowTime } from './facts.ts';
+import { isOpen, type Payment } from './payment.ts';
 import { judge, type Origin, type Rule, ruleFor, type Taken } from './transition.ts';
 
 export const refundStatuses = ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const;
@@ -10,6 +11,17 @@ export const refundReasons = ['duplicate', 'fraudulent', 'requested_by_customer'
 
 export type RefundReason = (typeof refundReasons)[number];
 
+/**
+ * `release`: what was authorised and not captured. The processor may record it as a refund, although no one received the
+ * money. It counts nowhere.
+ */
+export const refundKinds = ['refund', 'release'] as const;
+
+export type RefundKind = (typeof refundKinds)[number];
+
+/** The values of the list's parameter `kind`. */
+export const listedKinds = [...refundKinds, 'all'] as const;
+
 export interface Refund extends DatedRow {
   /** Null for a reservation, which the processor has not confirmed yet. */
   readonly processorRefundId: string | null;
@@ -20,8 +32,7 @@ export interface Refund extends DatedRow {
   readonly currency: string;
   readonly status: RefundStatus;
   readonly reason: RefundReason | null;
-  /** Whether it was requested through Till. */
-  readonly isOwn: boolean;
+  readonly kind: RefundKind;
 }
 
 export interface RefundFacts extends OwnFacts {
@@ -36,6 +47,36 @@ export interface RefundFacts extends OwnFacts {
   readonly status: RefundStatus | 'unknown';
   /** Null without a reason, or with one that only the processor can give. */
   readonly reason: RefundReason | null;
+}
+
+/** What shows the kind of a refund that has no row. */
+interface KindEvidence {
+  readonly payment: Pick<Payment, 'intentStatus' | 'amount' | 'amountReceived'>;
+  /** Whether it was requested through Till. */
+  readonly isOwn: boolean;
+  /** All refunds of the payment that Till did not request, newest first. The row of the payment is newer than this list. */
+  readonly foreign?: readonly RefundFacts[] | undefined;
+}
+
+/**
+ * The kind of a refund. No field of a refund shows it, and only what has become of the payment does: all that is
+ * refunded of a canceled payment was never captured. A partial capture releases the rest with one refund, which comes
+ * before any other. Undefined without the list that shows this.
+ */
+export function kindOf(
+  facts: RefundFacts,
+  { payment, isOwn, foreign }: KindEvidence,
+): RefundKind | undefined {
+  if (isOwn) return 'refund';
+  if (payment.intentStatus === 'canceled') return 'release';
+  const uncaptured = payment.amount - payment.amountReceived;
+  // No caller gives a reason for a release.
+  const mayBeRest = ({ amount, reason }: RefundFacts) => amount === uncaptured && reason === null;
+  if (!isOpen(payment) && !mayBeRest(facts)) return 'refund';
+  if (foreign === undefined) return undefined;
+  // A payment that is still open has released nothing.
+  const rest = isOpen(payment) ? undefined : foreign.findLast(mayBeRest);
+  return rest?.processorRefundId === facts.processorRefundId ? 'release' : 'refund';
 }
 
 /** A payment that was refunded. Its refunds have to be read from the processor. */

@@ -104,7 +104,7 @@ describe('a payment', () => {
   });
 });
 
-test('a refund counts on its own day, by its status', () => {
+test('a refund counts on its own day, by its status, and a release does not count', () => {
   const view = {
     id: '0199c1f2-4c7d-7a90-a3b1-0e9f8d7c6b5a',
     processorRefundId: 're_1',
@@ -112,6 +112,7 @@ test('a refund counts on its own day, by its status', () => {
     amount: 70,
     currency: 'eur',
     reason: null,
+    kind: 'refund' as const,
     createdAt: '2026-11-16T00:00:00.000Z',
     updatedAt: '2026-11-16T00:00:00.000Z',
   };
@@ -119,6 +120,8 @@ test('a refund counts on its own day, by its status', () => {
     assert.deepEqual(show(contributionsOf({ type: 'refund', view: { ...view, status } }, utc)), [
       `2026-11-16 eur refunds.${status} 1 70`,
     ]);
+  const release = { ...view, kind: 'release', status: 'succeeded' } as const;
+  assert.deepEqual(contributionsOf({ type: 'refund', view: release }, utc), []);
 });
 
 describe('a subscription', () => {

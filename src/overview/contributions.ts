@@ -86,9 +86,10 @@ function ofDispute({ status }: NonNullable<PaymentView['dispute']>): readonly st
 }
 
 function ofRefund(
-  { createdAt, currency, status, amount }: RefundView,
+  { createdAt, currency, status, amount, kind }: RefundView,
   zone: TimeZone,
 ): readonly Contribution[] {
+  if (kind === 'release') return [];
   const day = zone.dayOfIso(createdAt);
   return [{ day, currency, metric: `refunds.${status}`, count: 1, amount: BigInt(amount) }];
 }

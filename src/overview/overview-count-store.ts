@@ -53,10 +53,10 @@ const payments = countedTable(
 
 const intervalsPerYear = `case interval when 'day' then 365 when 'week' then 52 when 'month' then 12 else 1 end`;
 
-/** Reservations are not refunds yet. */
+/** Reservations are not refunds yet, and a release gives back nothing that was received. */
 const refunds = countedTable(
   'select id, created_at, amount, currency, status',
-  'from till.refunds where processor_refund_id is not null',
+  `from till.refunds where processor_refund_id is not null and kind = 'refund'`,
   `select ${dayOfRow}::text as day, currency, 'refunds.' || status as metric, count(*) as count,
      sum(amount)::text as amount
    from batch group by 1, 2, 3`,

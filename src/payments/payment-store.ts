@@ -173,10 +173,7 @@ function listOf({ source, subscriptionId, invoiceId }: FilterValues): List<Payme
   return source === 'all' ? allPaymentList : paymentList;
 }
 
-/** Until the row shows what was received, a refund may be the release of what was authorised. */
 const isCounted = `processor_refund_id is not null and payments.intent_status = 'succeeded'`;
-/** What was authorised and can no longer be captured. The processor releases it with one refund. */
-const uncaptured = 'payments.amount - payments.amount_received';
 
 /** All SQL for the payments. */
 export class PaymentStore extends MirrorStore<Payment> {
@@ -191,9 +188,8 @@ export class PaymentStore extends MirrorStore<Payment> {
   }
 
   /**
-   * Recomputes the refunded and the reserved amount. The processor also refunds what was authorised and never captured,
-   * which no one received and which is therefore not refunded here. Till's own refunds are never such a release. A
-   * refund of a payment that has not succeeded is reserved, and counts once it has. The rows must be locked.
+   * Recomputes the refunded and the reserved amount, without releases. A refund of a payment that has not succeeded is
+   * reserved, and counts once it has. The rows must be locked.
    */
   async addUpRefunds(tx: Transaction, payments: readonly Payment[], now: Date): Promise<void> {
     if (payments.length === 0) return;
@@ -202,12 +198,11 @@ export class PaymentStore extends MirrorStore<Payment> {
          updated_at = case when amount_refunded = sums.refunded then updated_at else $2 end
        from (
          select payments.id,
-           coalesce(sum(refunds.amount) filter (where ${isCounted}), 0)
-             - case when bool_or(${isCounted} and refunds.amount = ${uncaptured} and not is_own)
-                 then ${uncaptured} else 0 end as refunded,
+           coalesce(sum(refunds.amount) filter (where ${isCounted}), 0) as refunded,
            coalesce(sum(refunds.amount) filter (where not (${isCounted})), 0) as reserved
          from till.payments
-         left join till.refunds on payment_id = payments.id and refunds.status not in ('failed', 'canceled')
+         left join till.refunds
+           on payment_id = payments.id and kind = 'refund' and refunds.status not in ('failed', 'canceled')
          where payments.id = any($1)
          group by payments.id
        ) sums

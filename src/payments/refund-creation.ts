@@ -121,7 +121,7 @@ async function reserveAmount(
     currency: payment.currency,
     status: 'pending',
     reason: request.reason,
-    isOwn: true,
+    kind: 'refund',
     processorAsOf: payment.processorAsOf,
     processorAsOfLatest: payment.processorAsOfLatest,
     createdAt: idTime(id),

@@ -3,11 +3,13 @@ import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, untilSettled } from '../mirrors/refresh.ts';
 import { rowTime } from '../model/facts.ts';
 import type { Applied, Source } from '../model/fold.ts';
-import { isOpen } from '../model/payment.ts';
+import { isOpen, type Payment } from '../model/payment.ts';
 import {
+  kindOf,
   type Refund,
   type RefundedPaymentFacts,
   type RefundFacts,
+  type RefundKind,
   takeRefundFacts,
 } from '../model/refund.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
@@ -44,7 +46,17 @@ export class RefundMirror implements Mirror<RefundFacts> {
   }
 
   /** Also applies refunds that were created elsewhere. Locks the payment before it writes a refund. */
-  async apply(tx: Transaction, facts: readonly RefundFacts[], source: Source): Promise<Applied> {
+  apply(tx: Transaction, facts: readonly RefundFacts[], source: Source): Promise<Applied> {
+    return this.#apply(tx, facts, source);
+  }
+
+  /** `all`: all refunds of the payment, newest first. Without them, a refund that may be a release is unsettled. */
+  async #apply(
+    tx: Transaction,
+    facts: readonly RefundFacts[],
+    source: Source,
+    all?: readonly RefundFacts[],
+  ): Promise<Applied> {
     const { paymentStore, store, clock } = this.#parts;
     const intentIds = new Set(
       facts.flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []),
@@ -53,7 +65,7 @@ export class RefundMirror implements Mirror<RefundFacts> {
     const byIntent = new Map(payments.map((payment) => [payment.processorPaymentIntentId, payment]));
     const known = facts.flatMap((one) => {
       const payment = byIntent.get(one.processorPaymentIntentId ?? '');
-      return payment === undefined ? [] : [{ ...one, paymentId: payment.id, customerId: payment.customerId }];
+      return payment === undefined ? [] : [{ ...one, payment }];
     });
     const reserved = keysOfReserved(known);
     // A reservation does not carry the processor's id yet.
@@ -62,7 +74,15 @@ export class RefundMirror implements Mirror<RefundFacts> {
     const rowStore = this.#rowStore(reserved);
     const now = clock.now();
     const rows = await lockRows(tx, rowStore, known, keyOf);
-    const created = rows.unknown.map((first) => toRefund(first, now));
+    const foreign = all?.filter((one) => !isRequestedHere(one));
+    const kinded = rows.unknown.map((first) => ({
+      first,
+      kind: kindOf(first, { payment: first.payment, isOwn: isRequestedHere(first), foreign }),
+    }));
+    const created = kinded.flatMap(({ first, kind }) =>
+      kind === undefined ? [] : [toRefund(first, kind, now)],
+    );
+    const unclear = kinded.flatMap(({ first, kind }) => (kind === undefined ? [this.keyOf(first)] : []));
     const inserted =
       created.length === 0 ? undefined : { created: await store.insert(tx, created), lost: [] };
     const folding = { rows, inserted, source, keyOf, take: takeRefundFacts, view: refundView, now };
@@ -74,7 +94,7 @@ export class RefundMirror implements Mirror<RefundFacts> {
       { ...applied, ignored: [...applied.ignored, ...others.map(this.keyOf)] },
       // A refund does not carry the payment's Till id, so only a read shows whether a payment without a row belongs to
       // Till. A resync has already recovered every payment that does.
-      { lost: others.filter((one) => isUnknownPayment(one, source)).map(this.keyOf) },
+      { lost: [...unclear, ...others.filter((one) => isUnknownPayment(one, source)).map(this.keyOf)] },
     );
   }
 
@@ -113,16 +133,21 @@ export class RefundMirror implements Mirror<RefundFacts> {
       ),
     );
     const facts = await processor.refunds.listOfPayment(intentId);
-    // The row missed how the payment ended. Until it shows that, refunds do not count.
-    if (facts.length > 0 && isOpen(payment)) await untilSettled(() => payments.refresh(intentId));
-    return database.transaction((tx) => this.apply(tx, facts, revisions));
+    // The row missed how the payment ended. Until it shows that, refunds do not count, and may be releases.
+    const isCurrent =
+      facts.length === 0 || !isOpen(payment) || (await untilSettled(() => payments.refresh(intentId)));
+    return database.transaction((tx) => this.#apply(tx, facts, revisions, isCurrent ? facts : undefined));
   }
 }
 
 /** A refund whose payment has a row. */
 interface KnownRefund extends RefundFacts {
-  readonly paymentId: string;
-  readonly customerId: string;
+  readonly payment: Payment;
+}
+
+/** Whether Till requested the refund. An import gives each refund an id that is derived from the processor's. */
+function isRequestedHere({ localId, processorRefundId, createdAt }: RefundFacts): boolean {
+  return isOurId(localId) && localId !== derivedId('refund', processorRefundId, createdAt);
 }
 
 function isUnknownPayment({ localId, processorPaymentIntentId }: RefundFacts, source: Source): boolean {
@@ -142,18 +167,18 @@ function keysOfReserved(refunds: readonly KnownRefund[]): ReadonlyMap<string, st
   );
 }
 
-function toRefund(facts: KnownRefund, now: Date): Refund {
-  const { localId, processorRefundId, createdAt } = facts;
+function toRefund(facts: KnownRefund, kind: RefundKind, now: Date): Refund {
+  const { localId, processorRefundId, createdAt, payment } = facts;
   return {
     id: isOurId(localId) ? localId : derivedId('refund', processorRefundId, createdAt),
     processorRefundId,
-    paymentId: facts.paymentId,
-    customerId: facts.customerId,
+    paymentId: payment.id,
+    customerId: payment.customerId,
     amount: facts.amount,
     currency: facts.currency,
     status: facts.status === 'unknown' ? 'pending' : facts.status,
     reason: facts.reason,
-    isOwn: isOurId(localId),
+    kind,
     ...rowTime(facts.asOf),
     createdAt: isOurId(localId) ? idTime(localId) : createdAt,
     updatedAt: now,

@@ -15,7 +15,7 @@ import {
 import { component } from '../http/docs/components.ts';
 import { optionalBody } from '../http/input/validator.ts';
 import { registerListRoute } from '../http/read-routes.ts';
-import { type Refund, refundReasons, refundStatuses } from '../model/refund.ts';
+import { listedKinds, type Refund, refundKinds, refundReasons, refundStatuses } from '../model/refund.ts';
 import { Type } from '../platform/schemas.ts';
 import { PaymentSchema, paymentExample } from './payment-routes.ts';
 import { paymentView } from './payment-view.ts';
@@ -30,6 +30,11 @@ const RefundSchema = component('Refund', {
   currency: Type.String(),
   status: Type.Enum([...refundStatuses]),
   reason: Type.Union([Type.Enum([...refundReasons]), Type.Null()]),
+  kind: Type.Enum([...refundKinds], {
+    description:
+      '`release`: what was authorised and not captured. The processor may record it as a refund, when an authorisation ' +
+      'is canceled, expires or is captured in part. It counts in no total, and has no events.',
+  }),
   createdAt: DateTime,
   updatedAt: DateTime,
   customer: IncludedCustomer,
@@ -55,6 +60,7 @@ const example: Static<typeof RefundSchema> = {
   currency: 'eur',
   status: 'succeeded',
   reason: 'requested_by_customer',
+  kind: 'refund',
   createdAt: '2026-11-15T10:00:00.000Z',
   updatedAt: '2026-11-15T10:00:00.000Z',
 };
@@ -96,7 +102,15 @@ export function registerRefundRoutes(
     summary: 'List the refunds of all payments, newest first',
     schema: RefundSchema,
     example,
-    filters: { status: Type.Optional(Type.Enum([...refundStatuses])), currency: CurrencyFilter },
+    filters: {
+      kind: Type.Optional(
+        Type.Enum([...listedKinds], {
+          description: 'Default: `refund`. `release`: what was authorised and not captured. `all`: both.',
+        }),
+      ),
+      status: Type.Optional(Type.Enum([...refundStatuses])),
+      currency: CurrencyFilter,
+    },
     customers: included,
     list: (request) => refunds.listAll(request),
     toResponse: refundView,
@@ -106,7 +120,7 @@ export function registerRefundRoutes(
     tag: 'payments',
     plural: 'refunds',
     operationId: 'listRefunds',
-    summary: 'List the refunds of a payment, newest first',
+    summary: 'List the refunds of a payment and what it released, newest first',
     schema: RefundSchema,
     example,
     filters: {},

@@ -2,7 +2,7 @@ import type { List } from '../mirrors/list.ts';
 import { byFacet, byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
-import type { Refund } from '../model/refund.ts';
+import { listedKinds, type Refund } from '../model/refund.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 
@@ -18,7 +18,7 @@ const refundTable = defineTable<Refund>('refunds', {
   currency: mutable('text'),
   status: mutable('text'),
   reason: immutable('text'),
-  isOwn: immutable('boolean'),
+  kind: immutable('text'),
   processorAsOf: mutable('timestamptz'),
   processorAsOfLatest: mutable('timestamptz'),
   createdAt: immutable('timestamptz'),
@@ -29,22 +29,37 @@ const refundTable = defineTable<Refund>('refunds', {
 const { columns } = refundTable;
 
 /** Excludes reservations, which are not refunds yet. */
+const isConfirmed = 'processor_refund_id is not null';
+
+/** The refunds of a payment, and what it released. */
 const refundList: List<Refund> = {
   table: refundTable,
-  only: 'processor_refund_id is not null',
+  only: isConfirmed,
   owner: 'paymentId',
   filters: { paymentId: byId('payment_id') },
 };
 
-/** The refunds of all payments. No counter keeps their total. */
-export const allRefundList: List<Refund> = {
-  ...refundList,
-  variant: 'all',
-  filters: { status: byFacet(byText('status')), currency: byFacet(byText('currency')) },
-  facets: [
-    { from: 'till.refunds', columns: ['currency', 'status'], where: 'processor_refund_id is not null' },
-  ],
+/** Each has an index by time. */
+const ofRefunds = `${isConfirmed} and kind = 'refund'`;
+const ofReleases = `${isConfirmed} and kind = 'release'`;
+
+/** The refunds of all payments, by the parameter `kind`. No counter keeps their totals. */
+export const allRefundLists: Readonly<Record<(typeof listedKinds)[number], List<Refund>>> = {
+  refund: listOfKind('refund', { only: ofRefunds }, `kind = 'refund'`),
+  release: listOfKind('release', { only: ofReleases }, `kind = 'release'`),
+  all: listOfKind('all', { parts: [ofRefunds, ofReleases] }, 'true'),
 };
+
+/** `only` selects its facets. */
+function listOfKind(variant: string, rows: Pick<List<Refund>, 'only' | 'parts'>, only: string): List<Refund> {
+  return {
+    table: refundTable,
+    variant,
+    ...rows,
+    filters: { status: byFacet(byText('status')), currency: byFacet(byText('currency')) },
+    facets: [{ from: 'till.refunds', columns: ['currency', 'status', 'kind'], where: isConfirmed, only }],
+  };
+}
 
 /** All SQL for the refunds. Lock the payment before you write a refund. */
 export class RefundStore extends MirrorStore<Refund> {
@@ -90,7 +105,8 @@ export class RefundStore extends MirrorStore<Refund> {
   }
 
   listAll(db: Queryable, request: ListRequest): Promise<ListPage<Refund>> {
-    return listPage(db, allRefundList, request);
+    const kind = listedKinds.find((one) => one === request.filters['kind']) ?? 'refund';
+    return listPage(db, allRefundLists[kind], request);
   }
 
   list(db: Queryable, paymentId: string, request: ListRequest): Promise<ListPage<Refund>> {

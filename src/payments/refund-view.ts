@@ -12,6 +12,7 @@ export function refundView(refund: Refund) {
     currency: refund.currency,
     status: refund.status,
     reason: refund.reason,
+    kind: refund.kind,
     createdAt: refund.createdAt.toISOString(),
     updatedAt: refund.updatedAt.toISOString(),
   };

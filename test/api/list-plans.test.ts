@@ -9,7 +9,7 @@ import { newestFirst, sortOf } from '../../src/mirrors/list-sort.ts';
 import { listStatement } from '../../src/mirrors/list-statement.ts';
 import { type RowWindow, totalMax } from '../../src/mirrors/row-window.ts';
 import { allPaymentList, paymentList, subscriptionPaymentList } from '../../src/payments/payment-store.ts';
-import { allRefundList } from '../../src/payments/refund-store.ts';
+import { allRefundLists } from '../../src/payments/refund-store.ts';
 import { subscriptionList } from '../../src/subscriptions/subscription-store.ts';
 import { insertOwners, insertRows, owners } from '../support/list-rows.ts';
 import { openPool } from '../support/test-database.ts';
@@ -66,16 +66,16 @@ const cases: readonly Case[] = [
       amountMax: '5000',
     }),
   },
-  {
-    name: 'refunds',
-    list: allRefundList,
+  ...Object.values(allRefundLists).map((list) => ({
+    name: 'refunds' as const,
+    list,
     selections: [
       { status: 'succeeded' },
       { currency: 'eur' },
       { currency: 'usd' },
       { currency: 'eur', status: 'failed' },
     ],
-  },
+  })),
   {
     name: 'subscriptions',
     list: subscriptionList,

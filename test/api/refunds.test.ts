@@ -62,6 +62,7 @@ test('200: without a body everything is refunded, and the response is the paymen
     currency: 'eur',
     status: 'succeeded',
     reason: null,
+    kind: 'refund',
   });
   const there = await stripe.refunds.retrieve(processorRefundId);
   assert.deepEqual([there.amount, there.metadata?.['till_id']], [2_000, created.id]);

@@ -178,6 +178,14 @@ browserTest(
     await button(page, 'Refund').waitFor();
     assert.equal(await field(page, 'Received').textContent(), '€50.00');
     assert.equal((await readPayment(till, payment)).amountReceived, 5_000);
+    await till.settle();
+    await open(pathOf(payment));
+    const released = page
+      .getByRole('table', { name: 'Refunds' })
+      .getByRole('row')
+      .filter({ hasText: '€30.00' });
+    await released.getByText('Released authorisation').waitFor();
+    assert.equal(await field(page, 'Refunded').textContent(), '€0.00');
   },
 );
 

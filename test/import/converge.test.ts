@@ -20,7 +20,25 @@ async function live(stripe: Stripe, price: string, name: string, random: () => n
   const customer = await makePayer(stripe, { email: `${name}@example.com` });
   const subscription = await stripe.subscriptions.create({ customer, items: [{ price }] });
   const payment = await pay(stripe, customer, { amount: 2_000 });
+  const manual = {
+    customer,
+    amount: 1_000,
+    currency: 'eur',
+    capture_method: 'manual',
+    confirm: true,
+  } as const;
+  const held = { ...manual, payment_method: 'pm_card_visa', return_url: 'https://shop.example.com' };
+  const [captured, canceled] = [
+    await stripe.paymentIntents.create(held),
+    await stripe.paymentIntents.create(held),
+  ];
   const steps: (() => Promise<unknown>)[] = [
+    () => stripe.paymentIntents.cancel(canceled.id),
+    async () => {
+      await stripe.paymentIntents.capture(captured.id, { amount_to_capture: 500 });
+      // As much as was released.
+      await stripe.refunds.create({ payment_intent: captured.id });
+    },
     () => stripe.refunds.create({ payment_intent: payment, amount: 300 }),
     () => stripe.customers.update(customer, { name: `${name} II` }),
     () => stripe.subscriptions.update(subscription.id, { cancel_at_period_end: true }),

@@ -56,8 +56,10 @@ const inserts: Readonly<Record<Listed, string>> = {
       currency, customer_id, status, attempt_count, processor_subscription_id, ${commonColumns})
     select id, 'in_' || id, nullif(${pick(['', 'A1-0001', 'B2-0007'])}, ''), kind / 3 % 4, 1, 0, 'eur', ${pick(owners.customers)}::uuid, ${pick(['paid', 'open', 'void'], 2)}, 1,
       'sub_' || ${pick(owners.subscriptions, 6)}, ${common} ${rows}`,
-  refunds: `insert into till.refunds (id, processor_refund_id, payment_id, amount, currency, status, ${commonColumns})
-    select id, 're_' || id, '${owners.payments[0]}', 1, 'eur', 'succeeded', ${common} ${rows}`,
+  refunds: `insert into till.refunds (id, processor_refund_id, payment_id, amount, currency, status, kind,
+      ${commonColumns})
+    select id, 're_' || id, '${owners.payments[0]}', 1, 'eur', 'succeeded',
+      case when kind % 5 = 0 then 'release' else 'refund' end, ${common} ${rows}`,
 };
 
 /** Creates what the rows belong to. Their own time is long before that of any row. */

@@ -99,6 +99,7 @@ export interface RefundBody {
   readonly currency: string;
   readonly status: string;
   readonly reason: string | null;
+  readonly kind: 'refund' | 'release';
   readonly createdAt: string;
   readonly updatedAt: string;
 }

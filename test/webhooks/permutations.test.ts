@@ -42,7 +42,7 @@ import { assertMirrored, readMirroredIds } from '../support/checks/mirrors.ts';
 import { readEvents } from '../support/checks/outbox.ts';
 import { effort } from '../support/effort.ts';
 import { inTurn } from '../support/in-turn.ts';
-import { confirmPayment, createCustomer, createPayment } from '../support/objects.ts';
+import { confirmPayment, createCustomer, createPayment, type RefundBody } from '../support/objects.ts';
 import { plainSubscription } from '../support/plain-subscription.ts';
 import { seedOf } from '../support/seeds.ts';
 import { startTill } from '../support/till.ts';
@@ -270,12 +270,20 @@ test('every order of events counts a refund once, and never counts what a captur
     }
   }
   const written = Map.groupBy(await readEvents(sql), ({ objectId }) => objectId);
-  for (const { id, refunded, events } of lives) {
+  for (const { id, captured, refunded, events } of lives) {
     const sums = (written.get(id) ?? []).flatMap(({ type, data: { amountRefunded: sum } }) =>
       type === 'payment.refunded' || sum !== 0 ? [sum] : [],
     );
     const order = events.map(({ type }) => type).join();
     assert.deepEqual(sums, refunded > 0 ? [refunded] : [], order);
+    // Each refund has one event, and a release none.
+    const refunds = await till.get<{ data: readonly RefundBody[] }>(`/payments/${id}/refunds`);
+    const typesOf = (kind: string) =>
+      refunds.data
+        .filter((one) => one.kind === kind)
+        .map((one) => (written.get(one.id) ?? []).map(({ type }) => type));
+    assert.deepEqual(typesOf('refund'), refunded > 0 ? [['refund.created']] : [], order);
+    assert.deepEqual(typesOf('release'), captured < 2_000 ? [[]] : [], order);
   }
   await till.settle();
   await assertMirrored(stripe, sql, await readMirroredIds(stripe));
@@ -286,12 +294,17 @@ const refundedLives: readonly RefundedLife[] = [
   {
     captured: 0,
     refunded: 0,
-    types: ['payment_intent.amount_capturable_updated', 'refund.created', 'payment_intent.canceled'],
+    types: ['refund.created', 'charge.refunded', 'payment_intent.canceled'],
   },
   {
     captured: 1_200,
     refunded: 0,
     types: ['payment_intent.amount_capturable_updated', 'refund.created', 'payment_intent.succeeded'],
+  },
+  {
+    captured: 1_200,
+    refunded: 0,
+    types: ['charge.captured', 'refund.created', 'charge.refunded', 'payment_intent.succeeded'],
   },
   // The second time as much as is released, and all that was received.
   ...[1_200, 1_000].map((captured) => ({
@@ -332,25 +345,25 @@ async function liveRefunded(till: TillInProcess) {
   const refund = async ({ intent, refunded: amount }: Life) => {
     if (amount > 0) await stripe.refunds.create({ payment_intent: intent, amount });
   };
-  // At times apart, so that no event needs a read from the processor.
+  // At times apart, so that only an event that may be about a release needs a read from the processor.
   for (const step of [({ payment }: Life) => confirmPayment(till, payment), end, refund]) {
     await till.control('clock', { advanceSeconds: 60 });
     await inTurn<Life, unknown>(lives, step);
   }
   const all = (await Array.fromAsync(stripe.events.list({ limit: 100 }))).reverse();
   const byIntent = Map.groupBy(all, intentOfEvent);
-  return lives.map(({ intent, payment: { id }, refunded, types, order }) => {
+  return lives.map(({ intent, payment: { id }, captured, refunded, types, order }) => {
     const own = (byIntent.get(intent) ?? []).filter(({ type }) => types.includes(type));
     assert.deepEqual(
       own.map(({ type }) => type),
       types,
     );
-    return { id, refunded, events: order.flatMap((index) => own[index] ?? []) };
+    return { id, captured, refunded, events: order.flatMap((index) => own[index] ?? []) };
   });
 }
 
 function intentOfEvent({ data: { object } }: Stripe.Event): string | undefined {
-  if (object.object === 'refund') return String(object.payment_intent);
+  if (object.object === 'refund' || object.object === 'charge') return String(object.payment_intent);
   return object.object === 'payment_intent' ? object.id : undefined;
 }
 
@@ -783,7 +796,7 @@ function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
   return {
     events,
     born: ({ asOf, status, ...facts }) => ({
-      ...{ ...facts, ...born, paymentId: 'p', customerId: 'c', isOwn: true, ...rowTime(asOf) },
+      ...{ ...facts, ...born, paymentId: 'p', customerId: 'c', kind: 'refund', ...rowTime(asOf) },
       status: status === 'unknown' ? 'pending' : status,
     }),
     take: (row, facts, origin) => takeRefundFacts(row, facts, origin, now),

@@ -87,7 +87,7 @@ const paymentKind = objectKind({
   typeOf: paymentEventType,
 });
 
-/** A refund that the processor has not confirmed yet is a reservation, which the API does not show. */
+/** A reservation is not a refund yet. Nothing was received of what a release gives back. */
 const refundKind = objectKind({
   type: 'refund',
   table: 'refunds',
@@ -95,7 +95,7 @@ const refundKind = objectKind({
     id: row.id,
     customerId: row.customerId,
     view: refundView(row),
-    isVisible: row.processorRefundId !== null,
+    isVisible: row.processorRefundId !== null && row.kind === 'refund',
     ids: withoutNulls(row.id, row.processorRefundId),
   }),
   typeOf: refundEventType,

@@ -21,9 +21,10 @@ export const seeds: Readonly<Record<string, string>> = {
       select '018f0000-0000-7000-8000-000000000003', 'pi_seed', id, '{"seed": "yes"}', 2000, 2000, 500, 'eur',
         'succeeded', now(), now(), now(), now()
       from till.customers;
-    insert into till.refunds (id, processor_refund_id, payment_id, amount, currency, status, processor_as_of,
+    insert into till.refunds (id, processor_refund_id, payment_id, amount, currency, status, kind, processor_as_of,
         processor_as_of_latest, created_at, updated_at)
-      select '018f0000-0000-7000-8000-000000000004', 're_seed', id, 500, 'eur', 'succeeded', now(), now(), now(), now()
+      select '018f0000-0000-7000-8000-000000000004', 're_seed', id, 500, 'eur', 'succeeded', 'refund', now(), now(),
+        now(), now()
       from till.payments;
     insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, metadata,
         processor_as_of, processor_as_of_latest, created_at, updated_at)

@@ -159,9 +159,13 @@ async function readTruth(
         metadata: ownedTruth(intent, live),
       },
     ]),
-    refunds: byId(refunds, ({ id, amount, currency, status, payment_intent }) => [
+    refunds: byId(refunds, ({ id, amount, currency, status, payment_intent, balance_transaction }) => [
       id,
-      { payment: idOf(payment_intent), amount, currency, status },
+      // In the sandbox, all that has succeeded moves money, except for a release.
+      {
+        ...{ payment: idOf(payment_intent), amount, currency, status },
+        kind: status === 'succeeded' && balance_transaction === null ? 'release' : 'refund',
+      },
     ]),
     subscriptions: byId(subscriptions, (one) => {
       const [id, truth] = subscriptionTruth(one, invoices, prices);
@@ -320,7 +324,7 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
     refunds: await read(
       `select coalesce(processor_refund_id, 'reserved ' || refunds.id) as key,
          json_build_object('payment', processor_payment_intent_id, 'amount', refunds.amount,
-           'currency', refunds.currency, 'status', refunds.status) as value
+           'currency', refunds.currency, 'status', refunds.status, 'kind', refunds.kind) as value
        from till.refunds join till.payments on payments.id = payment_id`,
     ),
     subscriptions: await read(subscriptionRows),

@@ -122,7 +122,13 @@ function Details({ payment, onSaved }: { readonly payment: Payment; readonly onS
   );
 }
 
+const kindTexts: Readonly<Record<Refund['kind'], string>> = {
+  refund: 'Refund',
+  release: 'Released authorisation',
+};
+
 const refundColumns: readonly Column<Refund>[] = [
+  { header: 'Kind', cell: ({ kind }) => kindTexts[kind] },
   { header: 'Amount', cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
   { header: 'Status', cell: ({ status }) => <Status value={status} /> },
   { header: 'Reason', cell: ({ reason }) => (reason === null ? none : words(reason)), isMinor: true },
@@ -134,7 +140,9 @@ function Refunds({ payment }: { readonly payment: Payment }) {
   const refunds = useResource(
     (options) => till().payments.refunds(payment.id, { limit: 100 }, options).page(),
     [payment.id],
-    ({ objectType, data }) => objectType === 'refund' && data.paymentId === payment.id,
+    // A release has no event of its own.
+    ({ objectType, objectId, data }) =>
+      objectId === payment.id || (objectType === 'refund' && data.paymentId === payment.id),
   );
   return (
     <Section title="Refunds">
