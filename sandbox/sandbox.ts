@@ -29,6 +29,11 @@ export interface SandboxOptions {
   readonly dataDir?: string | undefined;
   /** An endpoint that receives every event of the default world, in addition to those registered through the API. */
   readonly webhook?: { readonly url: string; readonly secret: string } | undefined;
+  /**
+   * Called with how far the clock of the default world is ahead of real time, at the start and when the clock was moved.
+   * The response to the request that moved it waits for this.
+   */
+  readonly onClock?: ((aheadSeconds: number) => void | Promise<void>) | undefined;
   readonly log?: SandboxLog;
   /** Host names under which the control API may be called, in addition to `host`, localhost and addresses. */
   readonly allowedHosts?: readonly string[];
@@ -52,6 +57,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     accountId: options.accountId ?? accountIdDefault,
     url: () => options.linkUrl ?? url,
     webhook: options.webhook,
+    onClock: options.onClock,
     log,
     retention: options.retention,
   });

@@ -84,10 +84,8 @@ const cardList = testCards.map((card) => ({
 
 const clock = ({ store }: World) => ok({ now: store.now(), offsetSeconds: store.clock.offsetSeconds });
 const moveClock: Handler = async (world, { body }) => {
-  const { store, due } = world;
-  const to = input.parseClock(body, store.now(), store.size === 0);
-  if (to < store.now()) await world.beginAt(to);
-  else await due.advanceTo(to);
+  const { store } = world;
+  await world.moveClock(input.parseClock(body, store.now(), store.size === 0));
   return clock(world);
 };
 const dunning = ({ store: { settings } }: World) =>

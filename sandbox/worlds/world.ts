@@ -16,6 +16,8 @@ export interface WorldOptions {
   readonly basePath: string;
   /** An endpoint that receives every event, in addition to those registered through the API. */
   readonly webhook?: BuiltInEndpoint | undefined;
+  /** Called with how far the clock is ahead of real time, at the start and when the clock was moved. */
+  readonly onClock?: ((aheadSeconds: number) => void | Promise<void>) | undefined;
   readonly log: WorldLog;
   readonly clock?: SandboxClock;
   readonly retention?: Retention | undefined;
@@ -35,11 +37,13 @@ export class World {
   readonly deliverer: Deliverer;
   /** The idempotency keys of requests in progress. */
   readonly keysInFlight = new Set<string>();
+  readonly #onClock: WorldOptions['onClock'];
   #journal: Journal | null = null;
   /** The time up to which an earlier process has completed the scheduled work. */
   #doneUntil = 0;
 
-  constructor({ accountId, url, basePath, webhook, log, clock, retention }: WorldOptions) {
+  constructor({ accountId, url, basePath, webhook, onClock, log, clock, retention }: WorldOptions) {
+    this.#onClock = onClock;
     this.accountId = accountId;
     this.basePath = basePath;
     this.store = new Store(clock, retention);
@@ -68,6 +72,7 @@ export class World {
 
   /** Does the work that fell due while the world was closed, and resumes its deliveries. */
   async start(): Promise<void> {
+    await this.#reportClock();
     this.due.start(this.#doneUntil);
     await this.due.advanceTo(this.store.now());
     this.deliverer.start();
@@ -86,13 +91,17 @@ export class World {
     return result;
   }
 
-  /** Sets the clock to an earlier time. Only for an empty world: lists rely on the order of times. */
-  async beginAt(seconds: number): Promise<void> {
-    const { store } = this;
-    store.clock.reset();
-    store.clock.runOnFrom(seconds);
-    store.changeSettings({});
-    await store.written();
+  /** Moves the clock. An earlier time is only for an empty world: lists rely on the order of times. */
+  async moveClock(to: number): Promise<void> {
+    const { store, due } = this;
+    if (to >= store.now()) await due.advanceTo(to);
+    else {
+      store.clock.reset();
+      store.clock.runOnFrom(to);
+      store.changeSettings({});
+      await store.written();
+    }
+    await this.#reportClock();
   }
 
   /** Removes everything in the world, and resets its clock. */
@@ -101,6 +110,7 @@ export class World {
     this.due.reset();
     await this.deliverer.reset();
     await this.store.reset();
+    await this.#reportClock();
   }
 
   async close(): Promise<void> {
@@ -112,6 +122,10 @@ export class World {
   async remove(): Promise<void> {
     await this.#stop();
     await this.#journal?.remove();
+  }
+
+  async #reportClock(): Promise<void> {
+    await this.#onClock?.(this.store.clock.offsetSeconds);
   }
 
   async #stop(): Promise<void> {

@@ -5,7 +5,7 @@ import { isWorldName } from '../wire/authenticate.ts';
 import { refusal } from '../wire/wire-error.ts';
 import { World, type WorldOptions } from './world.ts';
 
-/** The account and the webhook are those of the default world. */
+/** The account, the webhook and the listener are those of the default world. */
 interface WorldsOptions extends Omit<WorldOptions, 'basePath' | 'clock'> {
   /** The folder for the journals. Without it, the state is only in memory. */
   readonly folder: string | null;

@@ -11,6 +11,7 @@ import { type Checkout, isReusable, requireExpiry } from '../model/checkout.ts';
 import type { Customer } from '../model/customer.ts';
 import type { PlanQuantity } from '../model/subscription-items.ts';
 import type { PlanService } from '../plans/plan-service.ts';
+import type { ProcessorClock } from '../platform/clock.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type {
   CheckoutPage,
@@ -90,6 +91,7 @@ export interface CheckoutParts extends MirrorParts {
   readonly subscriptions: SubscriptionService;
   /** The parts that reserve groups. */
   readonly grouping: GroupParts;
+  readonly processorClock: ProcessorClock;
 }
 
 /** What a creation asks of the service. */
@@ -109,12 +111,12 @@ export type CheckoutCreation = CheckedOperation<
 
 /** The steps of creating a checkout. */
 export function checkoutCreation(parts: CheckoutParts, pages: OpenPages): CheckoutCreation {
-  const { database, store, mirror, customers, plans, processor, grouping, clock } = parts;
+  const { database, store, mirror, customers, plans, processor, grouping, processorClock } = parts;
   return {
     name: 'checkouts.create',
     parentIdOf: ({ customerId }) => customerId,
     prepare: async ({ customerId, sold, page }, id, admission) => {
-      if (admission === 'new') requireExpiry(page.expiresAt, clock.now());
+      if (admission === 'new') requireExpiry(page.expiresAt, processorClock.now());
       const customer = await customers.read(customerId);
       const { processorCustomerId } = customer;
       if (sold.mode !== 'subscription') return { processorCustomerId, sold };
@@ -229,13 +231,13 @@ export function groupedCheckoutCreation(
   request: NewCheckoutRequest,
   planId: string,
 ): GroupedCheckoutCreation {
-  const { database, store, plans, subscriptions, grouping, clock } = parts;
+  const { database, store, plans, subscriptions, grouping, processorClock } = parts;
   const { customerId, page } = request;
   const terms = termsOf(request);
   const creation = checkoutCreation(parts, pages);
   const findReusable = async (db: Queryable, id: string) => {
     const [row] = await store.find(db, [id]);
-    return row !== undefined && isReusable(row, terms, clock.now()) ? row : undefined;
+    return row !== undefined && isReusable(row, terms, processorClock.now()) ? row : undefined;
   };
   const reserve = (tx: Transaction, id: string, admission: Admission) =>
     reserveGroup(tx, grouping, {
@@ -254,7 +256,7 @@ export function groupedCheckoutCreation(
     ...creation,
     reserve: async (tx, id, _, admission) => {
       // Before another checkout is expired for this one.
-      if (admission === 'new') requireExpiry(page.expiresAt, clock.now());
+      if (admission === 'new') requireExpiry(page.expiresAt, processorClock.now());
       // A claim that shared an open checkout held nothing, so a resumed claim is checked unless it has the reservation.
       await reserve(tx, id, admission === 'new' ? 'new' : 'given up');
     },

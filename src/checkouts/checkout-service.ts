@@ -138,10 +138,10 @@ export class CheckoutService implements OpenPages {
   }
 
   async expireIfOpen(id: string, terms?: string): Promise<void> {
-    const { database, store, clock } = this.#parts;
+    const { database, store, processorClock } = this.#parts;
     const [row] = await store.find(database, [id]);
     if (row === undefined) return;
-    if (terms !== undefined && isReusable(row, terms, clock.now())) return;
+    if (terms !== undefined && isReusable(row, terms, processorClock.now())) return;
     const checkout = await this.#end(row);
     if (checkout.status === 'open') throw checkoutInProgress(checkout);
   }

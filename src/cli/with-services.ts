@@ -44,8 +44,8 @@ export async function joinServices(start: Start, beforeCall?: BeforeCall) {
   const { joinDatabase } = await import('../till/compose-database.ts');
   const { composeServices } = await import('../till/compose-services.ts');
   const joined = await joinDatabase(start);
-  const { processor, metrics } = await joinProcessor(start, beforeCall);
-  const services = composeServices({ ...start, ...joined, processor, metrics });
+  const { processor, processorClock, metrics } = await joinProcessor(start, beforeCall);
+  const services = composeServices({ ...start, ...joined, processor, processorClock, metrics });
   return { services, database: joined.database, processor };
 }
 

@@ -1,11 +1,53 @@
-/** The time is passed in, so that tests can set it. */
+/**
+ * The time of the machine. It decides about leases, holds, timeouts and retention, and it dates what Till records. Where
+ * processes must agree, statements use `now()` of the database instead. It is passed in, so that tests can set it.
+ */
 export interface Clock {
   now(): Date;
 }
 
 export const systemClock: Clock = { now: () => new Date() };
 
-/** The processor's time, which a sandbox can move. A promise only if the sandbox must be asked. */
-export interface ProcessorClock {
-  now(): Date | Promise<Date>;
+/**
+ * The time by which business counts: how long a grace period entitles a customer, which window usage counts in, which
+ * day is the last one, and when a checkout expires. It is the time of the processor, which people can move if the
+ * processor is a sandbox.
+ */
+export interface ProcessorClock extends Clock {
+  /** As far as this process knows it. It takes no time, so it can be used within a transaction. */
+  now(): Date;
+  /** The same, after asking a sandbox that does not report when its clock is moved. */
+  read(): Date | Promise<Date>;
+  /** Calls the listener when the clock was moved. */
+  onMoved(listener: () => void): void;
+}
+
+/** A clock that can be moved ahead of another one, or behind it. Until then both are the same. */
+export class MovableClock implements ProcessorClock {
+  readonly #clock: Clock;
+  readonly #listeners: (() => void)[] = [];
+  #aheadMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  now(): Date {
+    return new Date(this.#clock.now().getTime() + this.#aheadMs);
+  }
+
+  read(): Date {
+    return this.now();
+  }
+
+  onMoved(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  setAhead(seconds: number): void {
+    const aheadMs = seconds * 1_000;
+    if (aheadMs === this.#aheadMs) return;
+    this.#aheadMs = aheadMs;
+    for (const listener of this.#listeners) listener();
+  }
 }

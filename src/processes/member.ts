@@ -1,6 +1,6 @@
 import type { Worker } from 'node:cluster';
 import type { MetricReport } from './merge-metrics.ts';
-import type { ToParent, ToProcess } from './messages.ts';
+import type { Seat, ToParent, ToProcess } from './messages.ts';
 import { returnConnections } from './return-connections.ts';
 
 interface End {
@@ -23,6 +23,7 @@ export class Member<Facts> {
   lastReport: MetricReport = [];
   readonly #worker: Worker;
   #readyAtMs: number | undefined;
+  #hasSeat = false;
   #hasEnded = false;
   #isLeaving = false;
 
@@ -54,6 +55,11 @@ export class Member<Facts> {
     return this.#worker.process.pid;
   }
 
+  /** Whether it has its seat, and follows what is sent to it from then on. */
+  get hasSeat(): boolean {
+    return this.#hasSeat && !this.#hasEnded;
+  }
+
   get isReady(): boolean {
     return this.#readyAtMs !== undefined && !this.#hasEnded;
   }
@@ -73,6 +79,11 @@ export class Member<Facts> {
 
   onMessage(receive: (message: ToParent<Facts>) => void): void {
     this.#worker.on('message', receive);
+  }
+
+  begin(seat: Seat): void {
+    this.send({ kind: 'begin', seat });
+    this.#hasSeat = true;
   }
 
   send(message: ToProcess): void {

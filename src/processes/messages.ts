@@ -16,12 +16,21 @@ export interface Seat {
 export interface SharedSandbox {
   readonly url: string;
   readonly webhookSecrets: readonly string[];
+  /** How far its clock is ahead of the machine's. */
+  readonly clockAheadSeconds: number;
 }
 
 /** The state of all processes, which each of them reports as its own. */
 export interface GroupState {
   readonly serving: number;
   readonly restarts: number;
+}
+
+/** What all processes must know before anything else happens. */
+export interface Notice {
+  readonly kind: 'clock';
+  /** How far the sandbox's clock is ahead of the machine's. */
+  readonly aheadSeconds: number;
 }
 
 export type ToProcess =
@@ -32,12 +41,15 @@ export type ToProcess =
   /** Another process serves from now on: finish, and end. */
   | { readonly kind: 'retire' }
   | { readonly kind: 'report'; readonly id: number }
+  | { readonly kind: 'notice'; readonly id: number; readonly notice: Notice }
   | { readonly kind: 'reports'; readonly id: number; readonly reports: readonly MetricReport[] };
 
 export type ToParent<Facts> =
   | { readonly kind: 'hello' }
   | { readonly kind: 'ready'; readonly facts: Facts }
   | { readonly kind: 'work' }
+  /** The process acts on a notice from now on. */
+  | { readonly kind: 'noticed'; readonly id: number }
   /** Asks for the metrics of all other processes. It has its own, which must not be forgotten if the process dies. */
   | { readonly kind: 'gather'; readonly id: number; readonly own: MetricReport }
   /** The metrics of this process: the response to `report`, or the last ones before it ends. */

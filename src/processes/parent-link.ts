@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import { withDeadline } from '../platform/deadline.ts';
 import type { MetricReport } from './merge-metrics.ts';
-import type { GroupState, Seat, ToParent, ToProcess } from './messages.ts';
+import type { GroupState, Notice, Seat, ToParent, ToProcess } from './messages.ts';
 
 /** A scraper waits ten seconds. The parent gives slow processes less than this. */
 const gatherTimeoutMs = 3_000;
@@ -19,10 +18,13 @@ export class ParentLink<Facts> {
   #gathered = 0;
   #report: () => Promise<MetricReport> = async () => [];
   #onWork: () => void = () => {};
+  #onClock: (aheadSeconds: number) => void = () => {};
+  #clockAheadSeconds: number;
   #isWorkReported = false;
 
   private constructor(seat: Seat) {
     this.seat = seat;
+    this.#clockAheadSeconds = seat.sandbox?.clockAheadSeconds ?? 0;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.retired = promise;
     this.#retire = resolve;
@@ -30,12 +32,15 @@ export class ParentLink<Facts> {
   }
 
   /** Tells the parent that this process runs, and waits for its seat. */
-  static async open<Facts>(): Promise<ParentLink<Facts>> {
+  static open<Facts>(): Promise<ParentLink<Facts>> {
+    const { promise, resolve, reject } = Promise.withResolvers<ParentLink<Facts>>();
+    // Follows the parent from this very message on: the next one may come in the same round of the event loop.
+    process.once('message', (message: ToProcess) => {
+      if (message.kind === 'begin') resolve(new ParentLink<Facts>(message.seat));
+      else reject(new Error(`unexpected first message: ${message.kind}`));
+    });
     send({ kind: 'hello' });
-    // The parent sends nothing else.
-    const [message] = (await once(process, 'message')) as [ToProcess];
-    if (message.kind !== 'begin') throw new Error(`unexpected first message: ${message.kind}`);
-    return new ParentLink<Facts>(message.seat);
+    return promise;
   }
 
   get state(): GroupState {
@@ -60,6 +65,12 @@ export class ParentLink<Facts> {
   /** Sets what happens when another process has stored work for the background. */
   setOnWork(onWork: () => void): void {
     this.#onWork = onWork;
+  }
+
+  /** Sets what follows the clock of the sandbox, and calls it with how far that is ahead now. */
+  setOnClock(onClock: (aheadSeconds: number) => void): void {
+    this.#onClock = onClock;
+    onClock(this.#clockAheadSeconds);
   }
 
   /** Tells the process that does the background work that there is some. */
@@ -96,6 +107,7 @@ export class ParentLink<Facts> {
     if (message.kind === 'state') this.#state = message.state;
     else if (message.kind === 'work') this.#onWork();
     else if (message.kind === 'retire') this.#retire();
+    else if (message.kind === 'notice') this.#act(message.id, message.notice);
     else if (message.kind === 'reports') this.#gathering.get(message.id)?.(message.reports);
     else if (message.kind === 'report') {
       const { id } = message;
@@ -105,6 +117,12 @@ export class ParentLink<Facts> {
         () => {},
       );
     }
+  }
+
+  #act(id: number, { aheadSeconds }: Notice): void {
+    this.#clockAheadSeconds = aheadSeconds;
+    this.#onClock(aheadSeconds);
+    send({ kind: 'noticed', id });
   }
 }
 

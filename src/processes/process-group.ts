@@ -3,7 +3,8 @@ import { withDeadline } from '../platform/deadline.ts';
 import type { Logger } from '../platform/logger.ts';
 import { GatheredMetrics } from './gathered-metrics.ts';
 import { Member } from './member.ts';
-import type { GroupState, Seat, ToParent, ToProcess } from './messages.ts';
+import type { GroupState, Notice, Seat, ToParent, ToProcess } from './messages.ts';
+import { Notices } from './notices.ts';
 
 /** A process that served for this long is healthy: if it ends later, that is the first end in a row. */
 const healthyAfterMs = 60_000;
@@ -49,6 +50,7 @@ export class ProcessGroup<Facts> {
   /** All processes that have not ended, with those that retire. */
   readonly #running = new Set<Member<Facts>>();
   readonly #metrics: GatheredMetrics<Facts>;
+  readonly #notices: Notices<Facts>;
   readonly #failed = Promise.withResolvers<string>();
   #restarts = 0;
   #hasStarted = false;
@@ -68,6 +70,8 @@ export class ProcessGroup<Facts> {
       restart: Promise.resolve(),
     }));
     this.#metrics = new GatheredMetrics(() => [...this.#running].filter(({ isReady }) => isReady));
+    const seated = () => [...this.#running].filter(({ hasSeat }) => hasSeat);
+    this.#notices = new Notices(seated, options.logger);
     cluster.schedulingPolicy = cluster.SCHED_RR;
   }
 
@@ -100,6 +104,11 @@ export class ProcessGroup<Facts> {
       this.#replacing = undefined;
     });
     return this.#replacing;
+  }
+
+  /** Resolves when every process acts on the notice. One that starts later learns it from its seat. */
+  notify(notice: Notice): Promise<void> {
+    return this.#notices.send(notice);
   }
 
   /** Stops all processes at the same time. True if every one ended in time, without an error. */
@@ -227,7 +236,8 @@ export class ProcessGroup<Facts> {
   }
 
   #receive(member: Member<Facts>, message: ToParent<Facts>): void {
-    if (message.kind === 'hello') member.send({ kind: 'begin', seat: this.#options.seatOf(member.number) });
+    if (message.kind === 'hello') member.begin(this.#options.seatOf(member.number));
+    else if (message.kind === 'noticed') this.#notices.receive(message.id);
     else if (message.kind === 'gather') {
       this.#metrics.receive(member, undefined, message.own);
       void this.#metrics.gather(member, message.id);

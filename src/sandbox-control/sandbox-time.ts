@@ -1,56 +1,74 @@
-import type { Clock, ProcessorClock } from '../platform/clock.ts';
+import { type Clock, MovableClock, type ProcessorClock } from '../platform/clock.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import type { SandboxControl } from './sandbox-control.ts';
 import type { SandboxClock } from './sandbox-responses.ts';
 
 /** A server that is not a sandbox, or that does not respond, is asked again after this time. */
 const retryDelayMs = 60_000;
+/** How long the sandbox's clock counts as known: it may be far away, and serve a benchmark. */
+const ageMsMaxDefault = 100;
 
 interface TimeParts {
   readonly control: Pick<SandboxControl, 'request'>;
   readonly clock: Clock;
-  /** How long the sandbox's clock counts as known. 0: it is read for each use. */
-  readonly maxAgeMs: number;
+  /** Shorter, for tests. 0: the clock is read for each use. */
+  readonly ageMsMax?: number;
 }
 
 /**
- * The time of a sandbox, whose clock people move ahead. The sandbox does not report that, so its clock is read before it
- * is used, once for all requests that wait for it. Without a response, the time is that of this machine.
+ * The time of a sandbox that runs outside of the service, and does not report when its clock is moved. So its clock is
+ * read before it is used, once for all requests that wait for it. Without a response, the time is that of this machine.
  */
 export class SandboxTime implements ProcessorClock {
-  readonly #parts: TimeParts;
+  readonly #control: TimeParts['control'];
+  readonly #ageMsMax: number;
+  readonly #time: MovableClock;
   readonly #reads: SharedStatement<undefined, Date>;
-  #aheadMs = 0;
   #readAgainAtMs = Number.NEGATIVE_INFINITY;
+  #isReading = false;
 
-  constructor(parts: TimeParts) {
-    this.#parts = parts;
+  constructor({ control, clock, ageMsMax = ageMsMaxDefault }: TimeParts) {
+    this.#control = control;
+    this.#ageMsMax = ageMsMax;
+    this.#time = new MovableClock(clock);
     this.#reads = new SharedStatement({
       run: async (waiting) => {
         await this.#read();
-        return waiting.map(() => this.#current());
+        return waiting.map(() => this.#time.now());
       },
     });
   }
 
-  now(): Date | Promise<Date> {
-    return performance.now() < this.#readAgainAtMs ? this.#current() : this.#reads.add(undefined);
+  /** The time as it was read last. If that was too long ago, the clock is read for the next use. */
+  now(): Date {
+    if (!this.#isReading && !this.#isKnown) void this.#read();
+    return this.#time.now();
   }
 
-  #current(): Date {
-    return new Date(this.#parts.clock.now().getTime() + this.#aheadMs);
+  read(): Date | Promise<Date> {
+    return this.#isKnown ? this.#time.now() : this.#reads.add(undefined);
+  }
+
+  onMoved(listener: () => void): void {
+    this.#time.onMoved(listener);
+  }
+
+  get #isKnown(): boolean {
+    return performance.now() < this.#readAgainAtMs;
   }
 
   async #read(): Promise<void> {
-    const { control, maxAgeMs } = this.#parts;
     const startedAtMs = performance.now();
+    this.#isReading = true;
     try {
-      const clock = await control.request<SandboxClock>({ method: 'GET', path: '/clock' });
-      this.#aheadMs = clock.offsetSeconds * 1_000;
-      this.#readAgainAtMs = startedAtMs + maxAgeMs;
+      const clock = await this.#control.request<SandboxClock>({ method: 'GET', path: '/clock' });
+      this.#readAgainAtMs = startedAtMs + this.#ageMsMax;
+      this.#time.setAhead(clock.offsetSeconds);
     } catch {
-      this.#aheadMs = 0;
       this.#readAgainAtMs = startedAtMs + retryDelayMs;
+      this.#time.setAhead(0);
+    } finally {
+      this.#isReading = false;
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { ProcessorClock } from '../platform/clock.ts';
 import { HistoryWatch } from '../platform/history-watch.ts';
 import type { Database } from '../platform/postgres.ts';
 import { Repeater } from '../platform/repeater.ts';
@@ -28,6 +29,7 @@ const overviewDelayMs = 10_000;
 interface BackgroundParts {
   readonly account: AccountGuard;
   readonly database: Database;
+  readonly processorClock: ProcessorClock;
   /** For tests. */
   readonly recoveryDelayMs?: number | undefined;
 }
@@ -36,7 +38,7 @@ interface BackgroundParts {
 export function composeBackgroundWork(
   { logger, shutdown }: Start,
   services: Services,
-  { account, database, recoveryDelayMs = regularRecoveryDelayMs }: BackgroundParts,
+  { account, database, processorClock, recoveryDelayMs = regularRecoveryDelayMs }: BackgroundParts,
 ): () => void {
   const {
     worker,
@@ -54,6 +56,8 @@ export function composeBackgroundWork(
     new Repeater({ name, delayMs, work, logger });
   const recoveries = repeat('recovery', recoveryDelayMs, (signal) => recovery.run(signal));
   const watch = new HistoryWatch({ database, logger, onChange: () => recoveries.restart() });
+  const dueEvents = repeat('due events', dueEventsDelayMs, (signal) => eventUpkeep.writeDue(signal));
+  processorClock.onMoved(() => dueEvents.restart());
   const processorRepeaters = [
     repeat('sweep', sweepDelayMs, (signal) => sweeper.sweep(signal)),
     recoveries,
@@ -63,7 +67,7 @@ export function composeBackgroundWork(
     repeat('history', historyDelayMs, () => watch.check()),
     repeat('retention', retentionDelayMs, () => retention.run()),
     repeat('erasure', erasureDelayMs, (signal) => erasure.run(signal)),
-    repeat('due events', dueEventsDelayMs, (signal) => eventUpkeep.writeDue(signal)),
+    dueEvents,
     repeat('secrets', secretsDelayMs, (signal) => secretUpkeep.run(signal)),
     repeat('overview', overviewDelayMs, (signal) => overviewFollower.run(signal)),
   ];

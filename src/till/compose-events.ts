@@ -17,19 +17,21 @@ import { OutboxStore } from '../events/outbox/outbox-store.ts';
 import { SubscriptionLinks } from '../events/outbox/subscription-links.ts';
 import { EventUpkeep } from '../events/outbox/upkeep.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { ProcessorClock } from '../platform/clock.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import type { Tracer } from '../platform/tracing.ts';
 import type { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
 import type { Stores } from './compose-mirrors.ts';
 import type { EventConfig } from './config.ts';
 
-interface EventParts extends Pick<PlatformParts, 'database' | 'clock'> {
+interface EventParts extends Pick<PlatformParts, 'database'> {
+  readonly processorClock: ProcessorClock;
   readonly stores: Stores;
   readonly entitlements: EntitlementService;
 }
 
 /** Wires up the events for applications: writing them, reading them, and their upkeep. */
-export function composeEvents({ database, clock, stores, entitlements }: EventParts) {
+export function composeEvents({ database, processorClock, stores, entitlements }: EventParts) {
   const store = new OutboxStore();
   const outbox = new Outbox({
     store,
@@ -39,7 +41,12 @@ export function composeEvents({ database, clock, stores, entitlements }: EventPa
   });
   const eventFeed = new EventFeed({ database, store: new EventStore() });
   database.setBeforeCommit((tx) => outbox.write(tx));
-  const eventUpkeep = new EventUpkeep({ database, store, clock, subscriptions: stores.subscriptions });
+  const eventUpkeep = new EventUpkeep({
+    database,
+    store,
+    processorClock,
+    subscriptions: stores.subscriptions,
+  });
   return { outbox, eventUpkeep, eventFeed };
 }
 

@@ -1,19 +1,19 @@
 import { resources } from '../model/facts.ts';
 import type { Cache } from '../platform/cache.ts';
-import { systemClock } from '../platform/clock.ts';
+import { MovableClock, type ProcessorClock, systemClock } from '../platform/clock.ts';
 import { MemoryCache } from '../platform/memory-cache.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Tracer } from '../platform/tracing.ts';
 import { version } from '../platform/version.ts';
-import type { SharedSandbox } from '../processes/messages.ts';
 import type { BeforeCall, Processor } from '../processor/port/processor.ts';
 import { checkSecretKey, mayBeSandbox, publicApiBase } from '../processor/stripe/check-secret-key.ts';
 import { eventTypes } from '../processor/stripe/events/event-types.ts';
 import { createStripeProcessor } from '../processor/stripe/stripe-processor.ts';
 import { SandboxControl } from '../sandbox-control/sandbox-control.ts';
+import { SandboxTime } from '../sandbox-control/sandbox-time.ts';
 import type { MetricsSource } from '../telemetry/metrics-of-registry.ts';
 import { closeTimeoutMs } from './compose-database.ts';
-import { startOwnSandbox } from './compose-sandbox.ts';
+import { type OwnSandbox, startOwnSandbox } from './compose-sandbox.ts';
 import type { Config } from './config.ts';
 import type { Start } from './start.ts';
 
@@ -45,6 +45,7 @@ export async function openCache({ config, logger, shutdown }: Start): Promise<Ca
 
 interface OpenedProcessor {
   readonly processor: Processor;
+  readonly processorClock: ProcessorClock;
   /** The name that is shown to people. */
   readonly name: string;
   /** Undefined if the processor cannot be a sandbox. */
@@ -60,8 +61,12 @@ export async function openProcessor(
 ): Promise<OpenedProcessor> {
   const { secretKey } = start.config.processor;
   if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey, beforeCall);
-  const sandbox = start.parent?.seat.sandbox ?? (await startOwnSandbox(start, till));
-  return openSandbox(start, metrics, sandbox, beforeCall);
+  const processorClock = new MovableClock(systemClock);
+  const onClock = (aheadSeconds: number) => processorClock.setAhead(aheadSeconds);
+  const shared = start.parent?.seat.sandbox;
+  if (shared !== undefined) start.parent?.setOnClock(onClock);
+  const sandbox = shared ?? (await startOwnSandbox(start, { till, onClock }));
+  return { ...openSandbox(start, metrics, sandbox, beforeCall), processorClock };
 }
 
 /** The processor of a running service, for commands that run next to it. */
@@ -69,7 +74,8 @@ export function joinProcessor(start: Start, metrics: Metrics, beforeCall?: Befor
   const { secretKey, sandboxPort } = start.config.processor;
   if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey, beforeCall);
   const sandbox = { url: `http://127.0.0.1:${sandboxPort}`, webhookSecrets: ['unused'] };
-  return openSandbox(start, metrics, sandbox, beforeCall);
+  const opened = openSandbox(start, metrics, sandbox, beforeCall);
+  return { ...opened, processorClock: new SandboxTime({ control: opened.sandbox, clock: systemClock }) };
 }
 
 /** Warnings about the secret key and the address of the processor. */
@@ -85,9 +91,9 @@ export function secretKeyWarnings({ processor, production }: Config) {
 function openSandbox(
   start: Start,
   metrics: Metrics,
-  { url, webhookSecrets }: SharedSandbox,
+  { url, webhookSecrets }: OwnSandbox,
   beforeCall?: BeforeCall,
-): OpenedProcessor {
+) {
   const [secretKey, apiBase] = [sandboxKey, new URL(url)];
   const processor = connectProcessor(start, metrics, { secretKey, apiBase, webhookSecrets, beforeCall });
   return { processor, name: `sandbox at ${url}`, sandbox: new SandboxControl({ url, secretKey }) };
@@ -106,10 +112,14 @@ function openRealProcessor(
   for (const { message, ...fields } of secretKeyWarnings(config)) logger.warn(fields, message);
   const { webhookSecrets } = config.processor;
   const processor = connectProcessor(start, metrics, { secretKey, apiBase, webhookSecrets, beforeCall });
+  const sandbox = mayBeSandbox(settings) ? new SandboxControl({ url: apiBase.origin, secretKey }) : undefined;
   return {
     processor,
+    processorClock: sandbox
+      ? new SandboxTime({ control: sandbox, clock: systemClock })
+      : new MovableClock(systemClock),
     name: `${apiBase.origin}, ${processor.livemode ? 'live' : 'test'} mode`,
-    sandbox: mayBeSandbox(settings) ? new SandboxControl({ url: apiBase.origin, secretKey }) : undefined,
+    sandbox,
   };
 }
 

@@ -5,11 +5,21 @@ import type { Start } from './start.ts';
 
 const webhookSecretBytes = 24;
 
-/** Starts the sandbox, which sends its webhooks to `till`. */
+/** What the sandbox tells the service in which it is embedded. */
+export interface SandboxHost {
+  /** It sends its webhooks there. */
+  readonly till: { readonly url: string };
+  /** Called with how far its clock is ahead of the machine's, at the start and when the clock was moved. */
+  readonly onClock: (aheadSeconds: number) => void | Promise<void>;
+}
+
+export type OwnSandbox = Omit<SharedSandbox, 'clockAheadSeconds'>;
+
+/** Starts the embedded sandbox. */
 export async function startOwnSandbox(
-  { config, logger, shutdown }: Start,
-  till: { readonly url: string },
-): Promise<SharedSandbox> {
+  { config, logger, shutdown }: Pick<Start, 'config' | 'logger' | 'shutdown'>,
+  { till, onClock }: SandboxHost,
+): Promise<OwnSandbox> {
   const { startSandbox } = await loadSandbox();
   const generated = `whsec_${randomBytes(webhookSecretBytes).toString('base64url')}`;
   const [secret = generated, ...older] = config.processor.webhookSecrets;
@@ -24,6 +34,7 @@ export async function startOwnSandbox(
       },
       secret,
     },
+    onClock,
     log: (level, fields, message) => logger[level]({ part: 'sandbox', ...fields }, message),
   }).catch((error: unknown) => {
     throw explainPort(error, {

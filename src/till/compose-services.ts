@@ -30,7 +30,7 @@ import { PaymentService } from '../payments/payment-service.ts';
 import { paymentList } from '../payments/payment-store.ts';
 import { RefundService } from '../payments/refund-service.ts';
 import { PlanService } from '../plans/plan-service.ts';
-import { type Clock, type ProcessorClock, systemClock } from '../platform/clock.ts';
+import { type Clock, MovableClock, type ProcessorClock, systemClock } from '../platform/clock.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import { TimeZone } from '../platform/time-zone.ts';
 import type { Tracer } from '../platform/tracing.ts';
@@ -93,7 +93,7 @@ interface ServiceParts extends Pick<PlatformParts, 'database' | 'logger' | 'metr
   readonly reportWork?: () => void;
   /** Demo data uses another clock. */
   readonly clock?: Clock | undefined;
-  /** With a sandbox, its clock decides about windows of usage. */
+  /** By default the clock above: a real processor has no other time. */
   readonly processorClock?: ProcessorClock | undefined;
   /** Tests stop the process at one of them. */
   readonly crashPoints?: CrashPoints | undefined;
@@ -106,7 +106,8 @@ interface ServiceParts extends Pick<PlatformParts, 'database' | 'logger' | 'metr
 type Composed = ReturnType<typeof withDefaults>;
 
 function withDefaults({ config, ...parts }: ServiceParts) {
-  const { clock = systemClock, processorClock = clock, crashPoints = noCrashPoints } = parts;
+  const { clock = systemClock, crashPoints = noCrashPoints } = parts;
+  const { processorClock = new MovableClock(clock) } = parts;
   const { webhookRetentionDays: retentionDays, entitlementGraceDays, usageRetentionDays } = config;
   const { returnUrlOrigins, overviewTimeZone, events } = config;
   const settings = { retentionDays, entitlementGraceDays, usageRetentionDays, returnUrlOrigins };

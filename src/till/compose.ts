@@ -10,7 +10,7 @@ import { registerRoot } from '../http/operations/root-route.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { refreshDelayMs } from '../keys/key-cache.ts';
 import type { Cache } from '../platform/cache.ts';
-import { type ProcessorClock, systemClock } from '../platform/clock.ts';
+import { systemClock } from '../platform/clock.ts';
 import { MemoryCache } from '../platform/memory-cache.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import type { PlatformParts } from '../platform/parts.ts';
@@ -21,7 +21,6 @@ import { AccountGuard } from '../processor/account/account-guard.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
-import { SandboxTime } from '../sandbox-control/sandbox-time.ts';
 import { composeBackgroundWork } from './compose-background.ts';
 import { composeConsole } from './compose-console.ts';
 import { closeTimeoutMs, describeAddress, type OpenedDatabase, openReplica } from './compose-database.ts';
@@ -81,10 +80,11 @@ export async function compose(
   const tracer = await openTelemetry(from, { registry: metrics.registry, measure: () => measure() });
   const address = { url: `http://${config.host}:${config.port}` };
   const account = new AccountGuard({ database, store: new AccountStore(), logger });
-  const { processor, name, sandbox } = await openProcessor(from, metrics, address, () => account.require());
+  const { processor, processorClock, name, sandbox } = await openProcessor(from, metrics, address, () =>
+    account.require(),
+  );
   shutdown.add('processor account', closeTimeoutMs, async () => account.stop());
   await account.start(processor);
-  const processorClock = composeProcessorClock(sandbox, config);
   const services = composeServices({
     ...{ ...from, ...opened, processor, processorClock, metrics, tracer, crashPoints },
     ...(parent === undefined || config.role !== 'api' ? {} : { reportWork: () => parent.reportWork() }),
@@ -92,7 +92,7 @@ export async function compose(
   measure = () => services.measure();
   parent?.setOnWork(services.nudge);
   const startBackgroundWork = composeBackgroundWork(from, services, {
-    ...{ account, database, recoveryDelayMs },
+    ...{ account, database, processorClock, recoveryDelayMs },
   });
   const retirement = new Retirement();
   const input = {
@@ -118,19 +118,6 @@ export async function compose(
     return shutdown.run();
   };
   return { facts, reloadKeys: keys.reload, stop: () => shutdown.run(), retire };
-}
-
-/** The clock of an embedded sandbox is read for each use. Another one may be far away, and serve a benchmark. */
-const sandboxClockAgeMsMax = 100;
-
-/** Undefined if the processor is not a sandbox: then its clock is the same as Till's. */
-function composeProcessorClock(
-  control: SandboxControl | undefined,
-  { processor }: Config,
-): ProcessorClock | undefined {
-  if (control === undefined) return undefined;
-  const maxAgeMs = processor.secretKey === undefined ? 0 : sandboxClockAgeMsMax;
-  return new SandboxTime({ control, clock: systemClock, maxAgeMs });
 }
 
 interface AppInput extends Pick<PlatformParts, 'database' | 'metrics'> {

@@ -1,8 +1,9 @@
 import type { Logger } from '../platform/logger.ts';
 import { Shutdown } from '../platform/shutdown.ts';
-import type { Seat } from '../processes/messages.ts';
 import { ProcessGroup } from '../processes/process-group.ts';
+import type { OwnSandbox, SandboxHost } from './compose-sandbox.ts';
 import type { Config } from './config.ts';
+import type { Start } from './start.ts';
 import type { WelcomeFacts } from './welcome.ts';
 
 /** After its stop delay, or 5 s of retirement, a process has 15 s for requests in progress, and the rest to close. */
@@ -34,8 +35,19 @@ interface GroupStart {
 export async function startGroup({ config, logger, count, environment }: GroupStart): Promise<Service> {
   const shutdown = new Shutdown(logger);
   const address = { url: '' };
+  const clock: { aheadSeconds: number; notify: (aheadSeconds: number) => Promise<void> } = {
+    aheadSeconds: 0,
+    notify: async () => {},
+  };
+  const onClock = async (aheadSeconds: number) => {
+    clock.aheadSeconds = aheadSeconds;
+    await clock.notify(aheadSeconds);
+  };
   try {
-    const { databaseUrl, sandbox } = await startEmbeddedParts(config, logger, shutdown, address);
+    const { databaseUrl, sandbox } = await startEmbeddedParts(
+      { config, logger, shutdown },
+      { till: address, onClock },
+    );
     const group = new ProcessGroup<WelcomeFacts>({
       count,
       environment,
@@ -47,9 +59,10 @@ export async function startGroup({ config, logger, count, environment }: GroupSt
         poolSize: shareOf(config.databasePoolSize, number, count),
         hasBackgroundWork: number === 1,
         databaseUrl,
-        sandbox,
+        sandbox: sandbox && { ...sandbox, clockAheadSeconds: clock.aheadSeconds },
       }),
     });
+    clock.notify = (aheadSeconds) => group.notify({ kind: 'clock', aheadSeconds });
     shutdown.add('processes', groupStopTimeoutMs, async () => {
       if (!(await group.stop())) throw new Error('a process did not end in order');
     });
@@ -72,20 +85,21 @@ export async function startGroup({ config, logger, count, environment }: GroupSt
 
 /** The parent keeps them, because they must outlive any of the processes. */
 async function startEmbeddedParts(
-  config: Config,
-  logger: Logger,
-  shutdown: Shutdown,
-  till: { readonly url: string },
-): Promise<Pick<Seat, 'databaseUrl' | 'sandbox'>> {
+  start: Pick<Start, 'config' | 'logger' | 'shutdown'>,
+  host: SandboxHost,
+): Promise<{
+  readonly databaseUrl: string | undefined;
+  readonly sandbox: OwnSandbox | undefined;
+}> {
+  const { config } = start;
   const hasDatabase = config.databaseUrl === undefined;
   const hasSandbox = config.processor.secretKey === undefined;
   if (!hasDatabase && !hasSandbox) return { databaseUrl: undefined, sandbox: undefined };
   const { startPostgres } = await import('./compose-database.ts');
   const { startOwnSandbox } = await import('./compose-sandbox.ts');
-  const start = { config, logger, shutdown };
   return {
     databaseUrl: hasDatabase ? await startPostgres(start) : undefined,
-    sandbox: hasSandbox ? await startOwnSandbox(start, till) : undefined,
+    sandbox: hasSandbox ? await startOwnSandbox(start, host) : undefined,
   };
 }
 

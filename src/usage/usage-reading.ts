@@ -107,7 +107,7 @@ export class UsageReading {
   }
 
   async #nowMs(): Promise<number> {
-    return (await this.#parts.processorClock.now()).getTime();
+    return (await this.#parts.processorClock.read()).getTime();
   }
 }
 

@@ -27,5 +27,5 @@ export async function timeRange(
   const now = instantOfDate(clock.now());
   const from = now - backMax;
   if (latest <= now + aheadMax) return { from, to: now + aheadMax };
-  return { from, to: instantOfDate(await processorClock.now()) + aheadMax };
+  return { from, to: instantOfDate(await processorClock.read()) + aheadMax };
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
+import { MovableClock } from '../../src/platform/clock.ts';
 import { readJson } from '../support/client.ts';
 import {
   confirmSecret,
@@ -37,13 +38,13 @@ const dayMs = 86_400_000;
 const graceDays = 3;
 const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 
-/** What the clock of Till says. Undefined while it runs. */
+/** What the processor's clock says, whatever the sandbox does. Undefined while it runs. */
 let nowMs: number | undefined;
 const clock = { now: () => new Date(nowMs ?? Date.now()) };
 const till = await startTill({
   in: 'process',
   for: { after },
-  clock,
+  processorClock: new MovableClock(clock),
   entitlementGraceDays: graceDays,
   mustNotLogErrors: true,
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
+import { MovableClock } from '../../src/platform/clock.ts';
 import { startBackend } from '../support/backend.ts';
 import { assertEventsComplete, readEvents, type StoredEventRow } from '../support/checks/outbox.ts';
 import { readJson } from '../support/client.ts';
@@ -35,7 +36,7 @@ const till = await startTill({
   processorUrl: proxy.url,
   mustNotLogErrors: true,
   entitlementGraceDays: graceDays,
-  clock: { now: () => new Date(nowMs ?? Date.now()) },
+  processorClock: new MovableClock({ now: () => new Date(nowMs ?? Date.now()) }),
 });
 const { sql, stripe, services } = till;
 
@@ -230,7 +231,7 @@ describe('types', () => {
       in: 'process',
       on: till,
       entitlementGraceDays: 2 * graceDays,
-      clock: { now: () => new Date(nowMs ?? 0) },
+      processorClock: new MovableClock({ now: () => new Date(nowMs ?? 0) }),
     });
     await later.services.eventUpkeep.writeDue();
     assert.equal((await lastOf(subscription)).type, 'subscription.entitled');

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { systemClock } from '../../src/platform/clock.ts';
 import { inLanes } from '../../src/platform/lanes.ts';
 import { createRandom } from '../../src/seed/random.ts';
 import type { ImportResult } from '../../src/sync/import/import.ts';
@@ -92,10 +93,7 @@ test('after an import, Till calls every customer entitled who pays, and names th
   const backend = await startBackend(t);
   const { stripe } = backend;
   const prices = await makeEveryState(backend, customerCount);
-  const { now } = Object(await backend.control('clock', {}, 'GET')) as { readonly now: number };
-  const offsetMs = now * 1_000 - Date.now();
-  const clock = { now: () => new Date(Date.now() + offsetMs) };
-  const till = await startTill({ in: 'process', on: backend, clock, entitlementGraceDays: graceDays });
+  const till = await startTill({ in: 'process', on: backend, entitlementGraceDays: graceDays });
   const planEntries = parsePlanEntries(planFile(prices));
   const options = { externalIdFrom: 'user', planEntries };
 
@@ -108,7 +106,10 @@ test('after an import, Till calls every customer entitled who pays, and names th
   assert.deepEqual([result.access, result.counts], [foreseen.access, foreseen.counts]);
   assert.deepEqual(foreseen.settings, { products: 4, prices: 1 });
 
-  const truth = await findPayingCustomers(stripe, { nowMs: Date.now() + offsetMs, graceDays });
+  const truth = await findPayingCustomers(stripe, {
+    nowMs: backend.processorClock(systemClock).now().getTime(),
+    graceDays,
+  });
   const subscriptions = await listAll(stripe.subscriptions.list({ status: 'all', limit: 100 }));
   assert.deepEqual([...new Set(subscriptions.map(({ status }) => status))].sort(), statuses);
   assert.ok([...truth.values()].some(({ pays, hasAccess }) => hasAccess && !pays));

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../sandbox/sandbox.ts';
+import { type Clock, MovableClock, type ProcessorClock } from '../../src/platform/clock.ts';
 import { readSuccess } from './client.ts';
 import { effort } from './effort.ts';
 import { createTestDatabase, openPool } from './test-database.ts';
@@ -60,6 +61,8 @@ export interface Backend extends TestProcessor {
   readonly sql: Sql;
   /** Where the sandbox delivers webhooks. The last Till that starts takes them, until a test says otherwise. */
   deliverTo(url: () => string): void;
+  /** The clock of a Till that the sandbox is embedded in. */
+  processorClock(clock: Clock): ProcessorClock;
   /** Cleans up with the backend, in reverse order: what uses the database ends before the database. */
   atEnd(end: () => unknown): void;
 }
@@ -101,6 +104,8 @@ export async function startBackend(life: Lifetime, options: BackendOptions = {})
   const atEnd = (end: () => unknown) => void ends.push(end);
   const databaseUrl = options.databaseUrl ?? (await createDatabase(atEnd));
   let tillUrl = () => '';
+  const clocks: MovableClock[] = [];
+  let clockAheadSeconds = 0;
   const sandbox = await startSandbox({
     port: 0,
     webhook: {
@@ -108,6 +113,10 @@ export async function startBackend(life: Lifetime, options: BackendOptions = {})
         return `${tillUrl()}/webhooks/processor`;
       },
       secret: webhookSecrets[0],
+    },
+    onClock: (aheadSeconds) => {
+      clockAheadSeconds = aheadSeconds;
+      for (const clock of clocks) clock.setAhead(aheadSeconds);
     },
   });
   atEnd(() => sandbox.close());
@@ -119,6 +128,12 @@ export async function startBackend(life: Lifetime, options: BackendOptions = {})
     sql: openSql(databaseUrl, atEnd),
     deliverTo: (url) => {
       tillUrl = url;
+    },
+    processorClock: (base) => {
+      const clock = new MovableClock(base);
+      clock.setAhead(clockAheadSeconds);
+      clocks.push(clock);
+      return clock;
     },
     atEnd,
   };

@@ -7,7 +7,7 @@ import type { OverloadLimits } from '../../src/http/load/overload.ts';
 import { registerRoot } from '../../src/http/operations/root-route.ts';
 import type { CrashPoints } from '../../src/idempotency/crash-points.ts';
 import { InstallationStore } from '../../src/idempotency/installation-store.ts';
-import { type Clock, systemClock } from '../../src/platform/clock.ts';
+import { type Clock, type ProcessorClock, systemClock } from '../../src/platform/clock.ts';
 import type { Logger, LogLevel } from '../../src/platform/logger.ts';
 import { createMetrics, type Metrics } from '../../src/platform/metrics.ts';
 import { schemaNumber } from '../../src/platform/migrate.ts';
@@ -17,7 +17,6 @@ import type { Processor } from '../../src/processor/port/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 import { SandboxControl } from '../../src/sandbox-control/sandbox-control.ts';
-import { SandboxTime } from '../../src/sandbox-control/sandbox-time.ts';
 import { BackfillStore } from '../../src/sync/backfill-store.ts';
 import { Worker } from '../../src/sync/worker.ts';
 import { composeConsole } from '../../src/till/compose-console.ts';
@@ -100,6 +99,8 @@ export interface ProcessOptions {
   readonly requestsPerMinute?: number;
   readonly usageRequestsPerMinute?: number;
   readonly clock?: Clock;
+  /** By default, Till follows the sandbox as if it was embedded. */
+  readonly processorClock?: ProcessorClock;
   /** The number of the newest migration of its release. That of this code by default. */
   readonly schema?: number;
   readonly crashPoints?: CrashPoints;
@@ -174,11 +175,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
       overviewTimeZone: options.overviewTimeZone ?? 'UTC',
       usageRetentionDays: options.usageRetentionDays ?? 90,
     },
-    processorClock: new SandboxTime({
-      control: sandbox,
-      clock: options.clock ?? systemClock,
-      maxAgeMs: 0,
-    }),
+    processorClock: options.processorClock ?? backend.processorClock(options.clock ?? systemClock),
     turnWaitMs: options.turnWaitMs ?? patientTurnWaitMs,
     claimWaitMs: options.claimWaitMs,
   });

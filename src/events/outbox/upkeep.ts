@@ -1,4 +1,5 @@
 import { runAs } from '../../platform/cause.ts';
+import type { ProcessorClock } from '../../platform/clock.ts';
 import type { PlatformParts } from '../../platform/parts.ts';
 import type { Transaction } from '../../platform/postgres.ts';
 import type { OutboxStore } from './outbox-store.ts';
@@ -12,7 +13,8 @@ interface SubscriptionRow {
   readonly id: string;
 }
 
-interface UpkeepParts extends Pick<PlatformParts, 'database' | 'clock'> {
+interface UpkeepParts extends Pick<PlatformParts, 'database'> {
+  readonly processorClock: ProcessorClock;
   readonly store: OutboxStore;
   readonly subscriptions: {
     find(tx: Transaction, ids: readonly string[]): Promise<readonly SubscriptionRow[]>;
@@ -35,10 +37,11 @@ export class EventUpkeep {
   }
 
   async #writeDue(signal: AbortSignal | undefined): Promise<void> {
-    const { database, store, subscriptions, clock } = this.#parts;
+    const { database, store, subscriptions, processorClock } = this.#parts;
+    const now = await processorClock.read();
     if (!this.#isGraceChecked) await this.#checkGrace(signal);
     for (let batch = 0; batch < dueBatchesMax && !signal?.aborted; batch += 1) {
-      const ids = await store.listEndedGrace(database, clock.now(), objectsPerBatch);
+      const ids = await store.listEndedGrace(database, now, objectsPerBatch);
       if (ids.length > 0)
         await database.transaction(async (tx) => passOn(tx, await subscriptions.find(tx, ids)));
       if (ids.length < objectsPerBatch) return;

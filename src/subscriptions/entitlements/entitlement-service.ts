@@ -103,9 +103,8 @@ export class EntitlementService {
     return this.judge(terms).entitled;
   }
 
-  judge(terms: EntitlementTerms): Entitlement {
-    const { clock, entitlementGraceDays: days } = this.#parts;
-    return entitlementOf(terms, { days, now: clock.now() });
+  judge(terms: EntitlementTerms, now = this.#parts.processorClock.now()): Entitlement {
+    return entitlementOf(terms, { days: this.#parts.entitlementGraceDays, now });
   }
 
   async ofCustomer(id: string): Promise<CustomerEntitlements> {
@@ -123,24 +122,36 @@ export class EntitlementService {
   async findTerms(customerIds: CustomerIds): Promise<readonly CustomerTerms[]> {
     const { database, store } = this.#parts;
     const found = await findByBoth(customerIds, (by, ids) => store.find(database, { by, ids }));
-    return found.map((customer) => toTerms(customer, this.#judgeAll(customer)));
+    const now = await this.#timeFor(found);
+    return found.map((customer) => toTerms(customer, this.#judgeAll(customer, now)));
   }
 
   async findTermsWithUsage(customerIds: CustomerIds): Promise<readonly CustomerTermsWithUsage[]> {
     const found = await findByBoth(customerIds, (by, ids) => this.#find(by, ids));
-    return found.map((customer) => withUsage(customer, toTerms(customer, this.#judgeAll(customer))));
+    const now = await this.#timeFor(found);
+    return found.map((customer) => withUsage(customer, toTerms(customer, this.#judgeAll(customer, now))));
   }
 
   #find(by: 'id' | 'externalId', ids: readonly string[]): Promise<readonly EntitledCustomer[]> {
-    const { database, store, clock } = this.#parts;
-    const since = new Date(clock.now().getTime() - usedSinceMs);
-    return store.findWithUsage(database, { by, ids }, since);
+    const { database, store, clock, processorClock } = this.#parts;
+    // Usage counts by both clocks: an application may send the time of the machine.
+    const now = Math.min(clock.now().getTime(), processorClock.now().getTime());
+    return store.findWithUsage(database, { by, ids }, new Date(now - usedSinceMs));
   }
 
-  #judgeAll({ subscriptions }: EntitledCustomer): readonly JudgedSubscription[] {
+  /** The time that decides about these customers. Only grace depends on it, so usually no sandbox is asked. */
+  #timeFor(customers: readonly EntitledCustomer[]): Date | Promise<Date> {
+    const { processorClock } = this.#parts;
+    const mayBeInGrace = customers.some(({ subscriptions }) =>
+      subscriptions.some(({ status }) => status === 'past_due'),
+    );
+    return mayBeInGrace ? processorClock.read() : processorClock.now();
+  }
+
+  #judgeAll({ subscriptions }: EntitledCustomer, now: Date): readonly JudgedSubscription[] {
     return subscriptions.map((one) => {
       const { features, addOns } = one;
-      const judgement = this.judge(one);
+      const judgement = this.judge(one, now);
       return {
         // Each field by its name: a batch of usage judges a thousand rows, and copying them whole takes longer.
         subscriptionId: one.subscriptionId,
@@ -167,7 +178,7 @@ export class EntitlementService {
 
   async #toEntitlements(customer: EntitledCustomer): Promise<CustomerEntitlements> {
     const { customerId, externalId } = customer;
-    const judged = this.#judgeAll(customer);
+    const judged = this.#judgeAll(customer, await this.#timeFor([customer]));
     const entitled = judged.filter(({ judgement }) => judgement.entitled);
     const ends = entitled.flatMap(({ judgement }) => judgement.until?.getTime() ?? []);
     const terms = withUsage(customer, toTerms(customer, judged));
@@ -186,7 +197,7 @@ export class EntitlementService {
 
   async #usageOf(terms: CustomerTermsWithUsage): Promise<CustomerEntitlements['usage']> {
     if (terms.meters.length === 0) return {};
-    const now = await this.#parts.processorClock.now();
+    const now = await this.#parts.processorClock.read();
     return Object.fromEntries(terms.meters.map((meter) => [meter.key, usageIn(terms, meter, now)]));
   }
 }

@@ -19,13 +19,13 @@ interface Indexed<Object> {
 /**
  * No entitlement is older than the newest event that Till has processed: it follows from that version of the subscription
  * and the invoices that are known to be paid, or from later ones. `events` are all of the processor's, oldest first, read
- * after the entitlements.
+ * after the entitlements, which were read `from` a time `to` another by the processor's clock.
  */
 export function assertEntitledNotOlder(
   shown: readonly ShownEntitlement[],
   events: readonly Stripe.Event[],
   taken: Taken,
-  grace: { readonly days: number; readonly nowMs: number },
+  { days, from, to }: { readonly days: number; readonly from: Date; readonly to: Date },
 ): void {
   const { newest } = newestTaken(events, taken);
   const subscriptions = Map.groupBy(ofKind<Stripe.Subscription>(events, 'subscription'), ({ object }) =>
@@ -43,7 +43,11 @@ export function assertEntitledNotOlder(
     const ends = paidEnds(invoices.get(id) ?? [], newest);
     const allowed = versions
       .filter(({ index }) => index >= current)
-      .flatMap(({ object }) => ends.map((end) => JSON.stringify(judge(object, end, grace))));
+      .flatMap(({ object }) =>
+        ends.flatMap((end) =>
+          [from, to].map((now) => JSON.stringify(judge(object, end, { days, nowMs: now.getTime() }))),
+        ),
+      );
     const row = JSON.stringify([entitled, reason, until]);
     return allowed.includes(row) ? [] : [{ id, row, allowed }];
   });

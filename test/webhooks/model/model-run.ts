@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { systemClock } from '../../../src/platform/clock.ts';
 import { createRandom } from '../../../src/seed/random.ts';
 import {
   type Backend,
@@ -132,11 +133,13 @@ export class ModelRun {
     const events = await readProcessedEvents(sql);
     const readings = this.#players.flatMap((player) => player.readings);
     const rows = await readRows(sql);
-    const nowMs = Date.now();
+    const clock = this.#backend.processorClock(systemClock);
+    const from = clock.now();
     const entitlements = await this.#readEntitlements(sql);
+    const to = clock.now();
     await this.delivery.collect();
     assertNotOlder(rows, this.delivery.events, { events, readings });
-    const grace = { days: modelGraceDays, nowMs };
+    const grace = { days: modelGraceDays, from, to };
     assertEntitledNotOlder(entitlements, this.delivery.events, { events, readings }, grace);
   }
 
