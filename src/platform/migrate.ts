@@ -69,7 +69,7 @@ export async function listMigrations(folder: string): Promise<readonly string[]>
   return (await readdir(folder)).filter((name) => fileNamePattern.test(name)).sort();
 }
 
-/** The number of the newest migration in the folder: 28 for `0028_backfills.sql`. */
+/** The number of the newest migration in the folder: 27 for `0027_backfills.sql`. */
 export async function schemaNumber(folder: string): Promise<number> {
   return Number.parseInt((await listMigrations(folder)).at(-1) ?? '0', 10);
 }
