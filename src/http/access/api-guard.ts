@@ -9,8 +9,6 @@ import type { RateDecision, RateLimiter } from './rate-limiter.ts';
 
 /** A person who mistypes an API key stays far below this; guessing keys at this rate is hopeless. */
 const wrongKeysPerMinute = 60;
-/** More addresses than an application has. About 100 bytes each. The oldest entries are removed first. */
-const acceptedMax = 10_000;
 
 /** The API keys that were created through the API or the command line. */
 interface StoredKeys {
@@ -35,8 +33,6 @@ export class ApiGuard {
   readonly #limiter: RateLimiter;
   readonly #perMinute: number;
   readonly #usagePerMinute: number;
-  /** Digests of API keys, with the addresses from which they were accepted. */
-  readonly #accepted = new Set<string>();
 
   constructor(options: {
     readonly keys: ApiKeyRing;
@@ -92,41 +88,30 @@ export class ApiGuard {
   }
 
   /**
-   * The owner of an API key that a request presents. After too many invalid API keys from an address, further unknown keys from
-   * there are refused without a check, so that guessing reveals nothing. Keys that were accepted from that address
-   * before still work, so other applications behind it continue. Only the first request of a key from an address reads
-   * the counter, and only a key that is not known yet needs a promise.
+   * The owner of an API key that a request presents. Wrong API keys are counted for their address, and refused with another
+   * status when there are too many. A right one is never refused for the wrong ones of others, which may share its address:
+   * those from the environment are known, and the requests that wait for stored ones share one lookup. A promise only if
+   * the API key is not known yet.
    */
   identify(presented: unknown, request: FastifyRequest): Caller | Promise<Caller> {
-    const digest = this.#keys.digest(presented);
-    const pair = `${digest} ${addressGroup(request.ip)}`;
-    const find = () => (digest === undefined ? undefined : this.#find(String(presented), digest, request));
-    const found = this.#accepted.has(pair) ? find() : this.refuseGuesses(request).then(find);
-    return found === undefined || found instanceof Promise ? this.#settle(found, pair, request) : found;
+    const found = this.#find(presented, request);
+    if (found instanceof Promise) return found.then((caller) => caller ?? this.#refuse(request));
+    return found ?? this.#refuse(request);
   }
 
-  #find(presented: string, digest: string, { ip, id: requestId, response }: FastifyRequest) {
+  #find(presented: unknown, { ip, id: requestId, response }: FastifyRequest) {
+    if (typeof presented !== 'string') return undefined;
     const outcome = () => (response.headersSent || response.closed ? response.statusCode : undefined);
-    return (
-      this.#keys.findDigest(digest) ?? this.#storedKeys?.find(presented, { address: ip, requestId, outcome })
-    );
+    const use = { address: ip, requestId, outcome };
+    return this.#keys.find(presented) ?? this.#storedKeys?.find(presented, use);
   }
 
-  async #settle(
-    found: Promise<Caller | undefined> | undefined,
-    pair: string,
-    request: FastifyRequest,
-  ): Promise<Caller> {
-    const caller = await found;
-    if (caller === undefined) {
-      await this.countRefusal(request);
-      throw unauthorized();
-    }
-    this.#accept(pair);
-    return caller;
+  async #refuse(request: FastifyRequest): Promise<never> {
+    await this.countRefusal(request);
+    throw unauthorized();
   }
 
-  /** Fails after too many wrong API keys and refused sign-ins from an address. */
+  /** Fails after too many wrong API keys and refused sign-ins from an address. Only for what needs no API key. */
   async refuseGuesses({ ip }: Pick<FastifyRequest, 'ip'>): Promise<void> {
     const wrongKeys = wrongKeysOf(addressGroup(ip));
     refuseAbove(wrongKeys, await this.#limiter.peek(wrongKeys.bucket, wrongKeys.limit));
@@ -141,12 +126,6 @@ export class ApiGuard {
     if (scope === 'usage')
       return { bucket: `usage:${owner}`, limit: this.#usagePerMinute, what: 'requests about usage' };
     return { bucket: `key:${owner}`, limit: this.#perMinute, what: 'requests' };
-  }
-
-  #accept(pair: string): void {
-    this.#accepted.add(pair);
-    if (this.#accepted.size <= acceptedMax) return;
-    for (const oldest of this.#accepted) return void this.#accepted.delete(oldest);
   }
 
   #take(rate: Rate): Promise<void> | undefined {

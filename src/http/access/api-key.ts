@@ -89,19 +89,8 @@ export class ApiKeyRing {
 
   /** The owner of an API key. Undefined if the key is not valid. These keys have every scope. */
   find(presented: string): Caller | undefined {
-    const digest = this.digest(presented);
-    return digest === undefined ? undefined : this.findDigest(digest);
-  }
-
-  /** The digest of what a request presents, by which it is found. Undefined if it cannot be an API key. */
-  digest(presented: unknown): string | undefined {
-    return typeof presented !== 'string' || presented.length > keyLengthMax
-      ? undefined
-      : this.#digestOf(presented);
-  }
-
-  findDigest(text: string): Caller | undefined {
-    const digest = Buffer.from(text, 'hex');
+    if (presented.length > keyLengthMax) return undefined;
+    const digest = Buffer.from(this.#digestOf(presented), 'hex');
     let found: Caller | undefined;
     for (const candidate of this.#digests) {
       if (timingSafeEqual(candidate.digest, digest)) found = candidate.caller;
