@@ -63,6 +63,7 @@ declare
   week timestamptz := date_trunc('week', from_time at time zone 'utc') at time zone 'utc';
   name text;
   has_rows boolean;
+  definition text;
 begin
   if not exists (select from pg_catalog.pg_class
       where relnamespace = 'till'::regnamespace and relname = parent and relkind = 'p')
@@ -80,6 +81,13 @@ begin
           where relnamespace = 'till'::regnamespace and relname = name)
       then
         execute format('create table till.%I (like till.%I including all)', name, parent);
+        -- Attaching copies the triggers of rows, and not those of a truncate (bit 5).
+        for definition in
+          select replace(pg_catalog.pg_get_triggerdef(oid), ' ON till.' || parent, ' ON till.' || name)
+          from pg_catalog.pg_trigger where tgrelid = ('till.' || parent)::regclass and tgtype & 32 <> 0
+        loop
+          execute definition;
+        end loop;
         execute format('alter table till.%I attach partition till.%I for values from (%L) to (%L)',
           parent, name, week, week + interval '7 days');
       end if;

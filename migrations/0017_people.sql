@@ -71,6 +71,10 @@ begin
 end $$;
 create trigger refuse_change before update or delete on till.audit_log
   for each row execute function till.refuse_audit_change();
+create trigger refuse_truncate before truncate on till.audit_log
+  for each statement execute function till.refuse_audit_change();
+create trigger refuse_truncate before truncate on till.audit_log_other
+  for each statement execute function till.refuse_audit_change();
 
 create function till.drop_audit_week(week text) returns void
 language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
