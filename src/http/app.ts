@@ -175,7 +175,7 @@ function createServer(parts: AppParts): FastifyInstance {
     logController: new LogController({ disableRequestLogging: true }),
     // Every log line names the request id itself, so a logger per request would be wasted.
     childLoggerFactory: (logger) => logger,
-    genReqId: (raw) => requestIdOf(raw.headers['x-request-id']),
+    genReqId: (raw) => requestIdOf(raw.headers),
     requestIdHeader: false,
     bodyLimit: bodyBytesMax,
     requestTimeout: limits.requestTimeoutMs,

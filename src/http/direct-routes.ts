@@ -57,7 +57,7 @@ class DirectRoutes {
     if (!(Number(headers['content-length']) <= bodyBytesMax)) return false;
     const { tracer, open, isOverloaded, isStopping } = this.#parts;
     if (isStopping() || isOverloaded()) return false;
-    const id = requestIdOf(headers['x-request-id']);
+    const id = requestIdOf(headers);
     const span = tracer && startRequestSpan(tracer, { id, method, route, headers });
     const reply = new DirectReply(this.#parts, { id, raw: request, route, span }, response);
     open.add(reply, true);
