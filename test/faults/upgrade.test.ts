@@ -26,7 +26,7 @@ const extraMigrations = effort({ short: 1, long: 20 });
 /** The newest migration of the first schema that is upgraded. Earlier ones are not: a start refuses them. */
 const firstSchema = '0009_overview.sql';
 const schemas = migrations.filter((name) => name >= firstSchema);
-/** Migrations never change, so in the short form it is the first, whose upgrade runs them all, and the newest. */
+/** In the short form it is the first, whose upgrade runs them all, and the newest. */
 const states = effort({ short: [firstSchema, ...schemas.slice(-1)], long: schemas });
 
 for (const state of states)
