@@ -1,10 +1,10 @@
 import type { ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import { LocationProvider, Route, Router } from 'preact-iso';
 import { watchInputs } from './api/background.ts';
 import { watchConnection } from './api/connection.ts';
-import { type Failure, failureOf } from './api/failure.ts';
 import { followChanges } from './api/live.ts';
+import { useResource } from './api/use-resource.ts';
 import { attentionPage, home } from './links.ts';
 import { ApiKeysPage } from './pages/api-keys/api-keys-page.tsx';
 import { AttentionPage } from './pages/attention/attention-page.tsx';
@@ -95,15 +95,10 @@ export function App() {
 
 /** After a load of the tab, it is not known whether a user is signed in. */
 function Resume() {
-  const [failure, setFailure] = useState<Failure | undefined>(undefined);
-  const ask = () => {
-    setFailure(undefined);
-    resume().catch((error: unknown) => setFailure(failureOf(error)));
-  };
-  useEffect(ask, []);
+  const { failure, reload } = useResource(resume, []);
   return (
     <main class="sign-in">
-      {failure === undefined ? <Loading /> : <Failed failure={failure} retry={ask} />}
+      {failure === undefined ? <Loading /> : <Failed failure={failure} retry={reload} />}
     </main>
   );
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { mediaTypeOf, readyFile, sendReadyFile } from '../http/ready-file.ts';
+import { shareConcurrent } from '../platform/share-concurrent.ts';
 import { version } from '../platform/version.ts';
 import { pageHeaders } from './page-headers.ts';
 
@@ -12,8 +13,16 @@ interface SignInWays {
   readonly hasSingleSignOn: boolean;
 }
 
+interface ConsoleRouteParts extends SignInWays {
+  /** Rejects, within about a second, when the database cannot be reached. */
+  readonly reachDatabase: () => Promise<void>;
+}
+
 /** Serves the console: the same page for every path below /console, and the files that it loads. */
-export function registerConsoleRoutes(app: FastifyInstance, ways: SignInWays): void {
+export function registerConsoleRoutes(
+  app: FastifyInstance,
+  { reachDatabase, ...ways }: ConsoleRouteParts,
+): void {
   const page = readyFile(pageWith(ways), 'text/html; charset=utf-8');
   const schema = { hide: true };
   for (const url of ['/console', '/console/*'])
@@ -25,16 +34,22 @@ export function registerConsoleRoutes(app: FastifyInstance, ways: SignInWays): v
   app.get('/console/assets/*', { schema }, (_request, reply) => reply.callNotFound());
   for (const name of assets) {
     const asset = readyFile(readDist(name), mediaTypeOf(name));
-    app.get(`/console/assets/${name}`, { schema, onRequest: hideHead }, (request, reply) =>
-      sendReadyFile(request, reply, asset),
-    );
+    app.get(`/console/assets/${name}`, { schema }, (request, reply) => sendReadyFile(request, reply, asset));
   }
+  registerPulse(app, reachDatabase);
 }
 
-/** Each visible tab asks again and again whether Till responds. That would fill the log. */
-function hideHead(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
-  request.isLogged = request.method === 'HEAD';
-  done();
+/** Each visible tab asks again and again whether Till responds and reaches its database. Logged, that would fill the log. */
+function registerPulse(app: FastifyInstance, reachDatabase: () => Promise<void>): void {
+  const reach = shareConcurrent(reachDatabase);
+  app.get('/console/pulse', { schema: { hide: true } }, async (request, reply) => {
+    request.isLogged = true;
+    const isReached = await reach().then(
+      () => true,
+      () => false,
+    );
+    return reply.code(isReached ? 204 : 503).send();
+  });
 }
 
 function readDist(name: string): Buffer {

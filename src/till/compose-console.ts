@@ -31,7 +31,11 @@ export function composeConsole(parts: ConsoleParts) {
   const sessions = new SessionService({ ...parts, ...config, store, ring, storedKeys, issuer });
   const access = new ConsoleAccess(sessions, publicAddress(publicUrl, port));
   const registerRoutes = (app: FastifyInstance, guard: ApiGuard): void => {
-    registerConsoleRoutes(app, { hasKeySignIn, hasSingleSignOn: oidc !== undefined });
+    registerConsoleRoutes(app, {
+      hasKeySignIn,
+      hasSingleSignOn: oidc !== undefined,
+      reachDatabase: () => parts.database.reach(),
+    });
     registerSessionRoutes(app, { ...parts, access, sessions, guard, hasKeySignIn });
     if (oidc === undefined || publicUrl === undefined) return;
     const provider = new IdentityProvider(oidc, `${publicUrl}${callbackPath}`);

@@ -8,7 +8,7 @@ import { browserTest, sharedWorld, startConsole } from './support/browser-test.t
 const phone = { viewport: { width: 390, height: 844 } };
 /** The promise. */
 const noticedMsMax = 5_000;
-const pulsePath = '/console/assets/icon.svg';
+const pulsePath = '/console/pulse';
 /** The console asks for it so often. */
 const pulseIntervalMs = 1_500;
 
@@ -46,7 +46,7 @@ browserTest(
       if (pathname.endsWith(`/api/v1/payments/${id}`)) reads.push(pathname);
     });
     const [pulses, answered] = [new Set<Request>(), new Set<Request>()];
-    const isPulse = (request: Request) => request.method() === 'HEAD' && request.url().endsWith(pulsePath);
+    const isPulse = (request: Request) => request.url().endsWith(pulsePath);
     page.on('request', (request) => isPulse(request) && pulses.add(request));
     page.on('response', (response) => isPulse(response.request()) && answered.add(response.request()));
     await open(`/console/payments/${id}`);

@@ -21,3 +21,14 @@ test('it is unknown whether a call without a response had an effect', () => {
   assert.deepEqual([lost.title, lost.isUnresolved], ['No connection', true]);
   assert.equal(failureOf(refusal({ detail: 'No.' })).isUnresolved, false);
 });
+
+test('an outage passes by itself, and a refusal or a wrong setting does not', () => {
+  const isOutage = (status: number, code: string) => failureOf(refusal({ status, code })).isOutage;
+  assert.ok(failureOf(new TypeError('Failed to fetch')).isOutage);
+  assert.ok(isOutage(503, 'database_unavailable') && isOutage(503, 'processor_unavailable'));
+  assert.ok(isOutage(429, 'rate_limited') && isOutage(504, 'processor_timeout'));
+  assert.ok(
+    !isOutage(400, 'invalid_request') && !isOutage(404, 'not_found') && !isOutage(500, 'internal_error'),
+  );
+  assert.ok(!isOutage(502, 'processor_misconfigured') && !isOutage(502, 'processor_object_missing'));
+});

@@ -11,9 +11,15 @@ export interface Failure {
    * second effect.
    */
   readonly isUnresolved: boolean;
+  /** Whether Till, or something that it needs, is unavailable for now: the same load succeeds later. */
+  readonly isOutage: boolean;
   /** The error itself, for `isTillError`. */
   readonly error: unknown;
 }
+
+const outageStatuses = [408, 429, 502, 503, 504];
+/** They have such a status, but only an operator can fix the cause. */
+const lastingCodes = ['processor_misconfigured', 'processor_object_missing'] as const;
 
 /** What to show for an error of any kind. */
 export function failureOf(error: unknown): Failure {
@@ -21,7 +27,8 @@ export function failureOf(error: unknown): Failure {
     const { title, requestId, status, code } = error;
     const detail = mistakesIn(error) ?? error.detail;
     const isUnresolved = status >= 500 || status === 429 || code.endsWith('_in_flight');
-    return { title, detail, requestId, isUnresolved, error };
+    const isOutage = outageStatuses.includes(status) && !isTillError(error, ...lastingCodes);
+    return { title, detail, requestId, isUnresolved, isOutage, error };
   }
   // The connection broke, or a proxy sent another page.
   const isAnswered = error instanceof TillConnectionError && error.status !== undefined;
@@ -30,6 +37,7 @@ export function failureOf(error: unknown): Failure {
     detail: `${isAnswered ? 'The response of Till could not be read' : 'Till could not be reached'}. Check the connection and try again.`,
     requestId: undefined,
     isUnresolved: true,
+    isOutage: true,
     error,
   };
 }

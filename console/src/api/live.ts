@@ -11,8 +11,9 @@ const positionTimeoutMs = 10_000;
 /** A connection that dies silently is noticed after both of these, which must be less than 5 seconds. */
 const pulseIntervalMs = 1_500;
 const pulseTimeoutMs = 2_500;
-/** The smallest file of the server. It asks no database. */
-const pulsePath = '/console/assets/icon.svg';
+/** Its response has no content: 503 without the database, from which changes come. */
+const pulsePath = '/console/pulse';
+const unavailable = 503;
 
 type Listener = (change: TillEvent | { readonly missedBefore: number }) => void;
 
@@ -99,7 +100,10 @@ async function readPosition(signal: AbortSignal): Promise<string | undefined> {
   return after;
 }
 
-/** Asks for a response again and again, and ends when there is none: a request that waits for events would not notice. */
+/**
+ * Asks again and again whether Till responds and reaches its database, and ends when it does not: a request that waits for
+ * events would not notice.
+ */
 async function watchPulse(signal: AbortSignal): Promise<void> {
   const pause = () => new Promise((resolve) => setTimeout(resolve, pulseIntervalMs));
   try {
@@ -107,7 +111,8 @@ async function watchPulse(signal: AbortSignal): Promise<void> {
       await pause();
       if (signal.aborted) return;
       const timeout = AbortSignal.timeout(pulseTimeoutMs);
-      await fetch(pulsePath, { method: 'HEAD', cache: 'no-store', credentials: 'omit', signal: timeout });
+      const { status } = await fetch(pulsePath, { cache: 'no-store', credentials: 'omit', signal: timeout });
+      if (status === unavailable) return;
     }
   } catch {
     isReachable.value = false;

@@ -1,9 +1,9 @@
 import type { RefObject } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { TillEvent } from '../../../client/src/index.ts';
-import { isReachable } from '../session.ts';
 import { type Failure, failureOf } from './failure.ts';
 import { livePosition, onChanges } from './live.ts';
+import { useRetry } from './use-retry.ts';
 
 /** A burst of changes is one reload: a person cannot read faster. */
 const reloadIntervalMs = 1_000;
@@ -25,8 +25,8 @@ interface Loaded<T> {
   readonly of: string;
   readonly value?: T | undefined;
   readonly failure?: Failure | undefined;
-  /** Whether there was no connection. */
-  readonly isUnreachable?: boolean;
+  /** How many loads failed one after the other. */
+  readonly failures: number;
 }
 
 /**
@@ -51,7 +51,7 @@ export function useResource<T>(
   reloadOn?: ReloadOn,
 ): Resource<T> {
   const of = inputs === null ? null : JSON.stringify(inputs);
-  const [loaded, setLoaded] = useState<Loaded<T>>({ of: '' });
+  const [loaded, setLoaded] = useState<Loaded<T>>({ of: '', failures: 0 });
   const [loading, setLoading] = useState(0);
   const [round, setRound] = useState(0);
   const progress = useRef<Progress>({ isLoading: false, position: 0, isOutdated: false });
@@ -75,14 +75,14 @@ export function useResource<T>(
     };
     start()
       .then(
-        (value) => setLoaded({ of, value }),
+        (value) => setLoaded({ of, value, failures: 0 }),
         (error: unknown) => {
           if (ended.signal.aborted) return;
           setLoaded((before) => ({
             of,
             value: before.of === of ? before.value : undefined,
             failure: failureOf(error),
-            isUnreachable: !isReachable.value,
+            failures: before.of === of ? before.failures + 1 : 1,
           }));
         },
       )
@@ -95,8 +95,8 @@ export function useResource<T>(
   }, [of, round]);
 
   useReloadOn(reloadOn, reload, progress);
-  useReloadOnRecovery(loaded, reload);
   const isCurrent = loaded.of === of;
+  useRetry(isCurrent ? loaded : undefined, reload);
   return {
     value: isCurrent ? loaded.value : undefined,
     failure: isCurrent ? loaded.failure : undefined,
@@ -135,14 +135,4 @@ function useReloadOn(
       stop();
     };
   }, [reload]);
-}
-
-/** A load that got no response is repeated as soon as another request gets one. */
-function useReloadOnRecovery(loaded: Loaded<unknown>, reload: () => void): void {
-  useEffect(() => {
-    if (loaded.isUnreachable !== true) return undefined;
-    return isReachable.subscribe((is) => {
-      if (is) reload();
-    });
-  }, [loaded, reload]);
 }

@@ -18,7 +18,7 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
 
 /** Why something could not be loaded, and how to continue. */
 export function Failed({ failure, retry }: { readonly failure: Failure; readonly retry?: () => void }) {
-  const { title, detail, requestId, error } = failure;
+  const { title, detail, requestId, isOutage, error } = failure;
   if (isTillError(error, 'forbidden'))
     return (
       <div class="state" role="alert">
@@ -30,6 +30,7 @@ export function Failed({ failure, retry }: { readonly failure: Failure; readonly
     <div class="state" role="alert">
       <strong>{title}</strong>
       <p>{detail}</p>
+      {retry !== undefined && isOutage && <p class="quiet">It is tried again every few seconds.</p>}
       {requestId !== undefined && (
         <p class="quiet">
           Request id <code>{requestId}</code>
