@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, beforeEach, test } from 'node:test';
-import fc from 'fast-check';
 import { newestInvoice, type PreviewBody, subscribed, useCard } from '../support/changes.ts';
 import { readJson } from '../support/client.ts';
 import { assertMistake } from '../support/invalid.ts';
-import { createMeteredPrice, createPlan, createSubscription, type PlanBody } from '../support/objects.ts';
+import { createPlan, createSubscription } from '../support/objects.ts';
 import { endSubscriptions } from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
-import { assertProperty } from '../support/seeds.ts';
 import { startTill } from '../support/till.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
@@ -173,159 +171,4 @@ test('400, 404, 409 and 422: a preview is refused like the change', async () => 
   await readProblem(refused, 409, 'subscription_incomplete');
   await readJson(await call('DELETE', path), 200);
   await readProblem(await preview({ quantity: 2 }), 409, 'subscription_ended');
-});
-
-const planArbitrary = fc.record({
-  amount: fc.oneof(fc.integer({ min: 100, max: 20_000 }), fc.constantFrom(0, 999, 100_001)),
-  interval: fc.constantFrom('month', 'month', 'year', 'week'),
-  intervalCount: fc.integer({ min: 1, max: 3 }),
-});
-
-const caseArbitrary = fc.record({
-  currency: fc.constantFrom('eur', 'usd', 'jpy', 'kwd'),
-  from: planArbitrary,
-  to: fc.oneof(planArbitrary, fc.constant(null)),
-  /** Amounts of add-ons, and their quantities before and after the change. 0: it is not there. */
-  addOns: fc.array(
-    fc.record({
-      amount: fc.integer({ min: 100, max: 9_999 }),
-      quantities: fc.tuple(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 0, max: 4 })),
-    }),
-    { maxLength: 4 },
-  ),
-  isMetered: fc.boolean(),
-  quantities: fc.tuple(fc.integer({ min: 1, max: 9 }), fc.option(fc.integer({ min: 1, max: 9 }))),
-  proration: fc.constantFrom('nextInvoice', 'invoice', 'none'),
-  /** How far into the period the preview is, and how long the change follows after it. */
-  elapsed: fc.double({ min: 0, max: 0.9, noNaN: true }),
-  /** A fee or a credit, and a balance of the customer, which the invoice of a change that waits takes. */
-  taken: fc.option(
-    fc.record({
-      amount: fc.integer({ min: -3_000, max: 3_000 }),
-      balance: fc.integer({ min: -3_000, max: 3_000 }),
-    }),
-  ),
-  hesitation: fc.integer({ min: 0, max: 7_200 }),
-  discount: fc.option(
-    fc.oneof(
-      fc.record({ percent_off: fc.integer({ min: 1, max: 100 }) }),
-      fc.record({ amount_off: fc.integer({ min: 1, max: 3_000 }) }),
-    ),
-  ),
-});
-
-type Case = typeof caseArbitrary extends fc.Arbitrary<infer Value> ? Value : never;
-
-/** Amounts of a currency with three decimals end in 0. */
-function unitOf(currency: string): number {
-  return currency === 'kwd' ? 10 : 1;
-}
-
-async function createPlanIn(currency: string, values: Case['from'], more: object = {}): Promise<PlanBody> {
-  const amount = values.amount * unitOf(currency);
-  const plan = { name: 'Random', currency, ...values, amount, ...more };
-  return readJson(await call('POST', '/plans', plan), 201);
-}
-
-/** The lists of add-ons before and after a change. Another interval needs other add-ons. */
-async function addOnsOf({ currency, from, to, addOns }: Case) {
-  const createAll = (terms: Case['from']) =>
-    Promise.all(addOns.map(({ amount }) => createPlanIn(currency, { ...terms, amount }, { addOn: true })));
-  const isOther = to !== null && (to.interval !== from.interval || to.intervalCount !== from.intervalCount);
-  const before = await createAll(from);
-  const after = isOther ? await createAll(to) : before;
-  const listed = (plans: readonly PlanBody[], index: 0 | 1) =>
-    addOns.flatMap(({ quantities }, at) => {
-      const [planId, quantity] = [plans[at]?.id ?? '', quantities[index]];
-      return quantity === 0 ? [] : [{ planId, quantity }];
-    });
-  return { before: listed(before, 0), after: listed(after, 1), isOther };
-}
-
-async function discounted(
-  { processorSubscriptionId }: { readonly processorSubscriptionId: string },
-  { discount, currency }: Case,
-): Promise<void> {
-  if (discount === null) return;
-  const off = 'amount_off' in discount ? { amount_off: discount.amount_off * unitOf(currency) } : discount;
-  const coupon = await stripe.coupons.create({ ...off, duration: 'forever', currency });
-  await stripe.subscriptions.update(processorSubscriptionId, { discounts: [{ coupon: coupon.id }] });
-}
-
-/** Lets another change wait for authentication, after its invoice has taken an item and the balance of the customer. */
-async function letOtherWait(
-  subscription: { readonly id: string; readonly processorSubscriptionId: string },
-  quantity: number,
-  { taken, currency }: Case,
-): Promise<void> {
-  if (taken === null) return;
-  const [amount, balance] = [taken.amount * unitOf(currency), taken.balance * unitOf(currency)];
-  const { customer } = await stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
-  await stripe.invoiceItems.create({ customer: String(customer), amount, currency });
-  await stripe.customers.update(String(customer), { balance });
-  await useCard(till, subscription, 'pm_card_authenticationRequired');
-  const change = { quantity: quantity + 20, proration: 'invoice' };
-  await readJson(await call('PATCH', `/subscriptions/${subscription.id}`, change), 200);
-  await useCard(till, subscription, 'pm_card_visa');
-}
-
-test('a change of up to five plans with the date of its preview bills the previewed amount, to the cent', async () => {
-  await assertProperty(
-    fc.asyncProperty(caseArbitrary, async (given) => {
-      const { currency, from, to, quantities, proration, elapsed, hesitation } = given;
-      const plan = await createPlanIn(currency, from);
-      const wanted = to === null ? null : await createPlanIn(currency, to);
-      const addOns = await addOnsOf(given);
-      const { subscription, changed, previewed } = await subscribed(till, {
-        planId: plan.id,
-        customerCard: 'pm_card_visa',
-        addOns: addOns.before,
-      });
-      // Metered prices are monthly here, and a change of the interval is refused while there is one.
-      if (given.isMetered && !addOns.isOther && from.interval === 'month' && from.intervalCount === 1) {
-        const items = [{ price: await createMeteredPrice(till, { currency }) }];
-        await stripe.subscriptions.update(subscription.processorSubscriptionId, { items });
-      }
-      await discounted(subscription, given);
-      const [quantity, quantityAfter] = quantities;
-      if (quantity > 1) await changed({ quantity, proration: 'none' });
-      const { subscription: started } = await changed({ quantity, proration: 'none' });
-      const period = secondsUntil(started.currentPeriodEnd, 0) - secondsUntil(started.currentPeriodStart, 0);
-      await moveClock(Math.floor(period * elapsed));
-      await letOtherWait(subscription, quantity, given);
-      const body = {
-        proration,
-        quantity: quantityAfter ?? quantity,
-        addOns: addOns.after,
-        ...(wanted === null ? {} : { planId: wanted.id }),
-      };
-      const preview = await previewed(body);
-      const { prorationDate } = preview;
-      const { id: lastInvoiceId } = await newestInvoice(till, subscription);
-      assert.equal(prorationDate === null, proration === 'none');
-      await moveClock(hesitation);
-      const { subscription: after } = await changed({ ...body, prorationDate });
-      assert.deepEqual([after.quantity, after.planId], [body.quantity, wanted?.id ?? plan.id]);
-      assert.deepEqual(
-        after.addOns,
-        addOns.after.toSorted((a, b) => (a.planId < b.planId ? -1 : 1)),
-      );
-      const billed = await newestInvoice(till, subscription);
-      assert.equal(preview.billedNow, billed.id !== lastInvoiceId);
-      if (!preview.billedNow) {
-        const now = await moveClock(0);
-        await moveClock(secondsUntil(after.currentPeriodEnd, now) + afterRenewalSeconds);
-      }
-      const invoice = await newestInvoice(till, subscription);
-      assert.equal(invoice.status, 'paid');
-      assert.equal(invoice.amount_due, preview.amountDue);
-      const amounts = [invoice.amount_due, ...invoice.lines.data.map(({ amount }) => amount)];
-      assert.ok(
-        amounts.every((amount) => amount % unitOf(currency) === 0),
-        String(amounts),
-      );
-      await readJson(await call('DELETE', `/subscriptions/${subscription.id}`), 200);
-    }),
-    { short: 8, long: 500 },
-  );
 });

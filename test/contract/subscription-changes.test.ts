@@ -401,3 +401,33 @@ test('another price resets the quantity unless the change names one', async (t) 
   });
   assert.deepEqual(changed.items.data[0]?.quantity, 1);
 });
+
+test('a preview that names items shows them, and not those that a schedule plans', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const { clock, price, subscription, item } = await subscribedInApril(contract, 1_000, 3);
+  const { id: schedule, phases } = await stripe.subscriptionSchedules.create({
+    from_subscription: subscription.id,
+  });
+  await stripe.subscriptionSchedules.update(schedule, {
+    phases: [
+      {
+        start_date: Number(phases[0]?.start_date),
+        end_date: at('2027-05-01'),
+        items: [{ price: price.id, quantity: 3 }],
+      },
+      { items: [{ price: price.id, quantity: 4 }], proration_behavior: 'none' },
+    ],
+  });
+  await advanceClock(contract, clock.id, at('2027-04-16'));
+  const totalOf = async (items?: Stripe.InvoiceCreatePreviewParams.SubscriptionDetails.Item[]) => {
+    const subscription_details = { proration_behavior: 'none' as const, ...(items && { items }) };
+    return (await stripe.invoices.createPreview({ subscription: subscription.id, subscription_details }))
+      .total;
+  };
+  assert.equal(await totalOf(), 4_000);
+  assert.equal(await totalOf([{ id: item, quantity: 3 }]), 3_000);
+  assert.equal(await totalOf([{ id: item, quantity: 5 }]), 5_000);
+  await stripe.subscriptionSchedules.release(schedule);
+  assert.equal(await totalOf(), 3_000);
+});

@@ -775,7 +775,8 @@ describe('what comes back', () => {
     const { processor } = startAdapter(t, server.url);
     const attempt = await processor.subscriptionChanges.preview({
       ...{ processorSubscriptionId: 'sub_1', items: [{ processorItemId: 'si_1', quantity: 2 }] },
-      ...{ proration: 'none', startsPeriod: false, changeInvoiceId: null },
+      ...{ proration: 'none', startsPeriod: false },
+      found: { items: [], changeInvoiceId: null, processorPlanningId: null },
     });
     assert(attempt.outcome === 'done' && attempt.value !== null);
     assert.deepEqual(

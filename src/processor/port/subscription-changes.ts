@@ -119,8 +119,12 @@ export interface ItemsChange {
   readonly startsPeriod: boolean;
 }
 
-/** The change would first drop the one that waits for its payment, if there is one. */
-type PreviewedItemsChange = ItemsChange & Pick<ChangeableSubscription, 'changeInvoiceId'>;
+/** The change would first drop what is pending: a change that waits for its payment, and planned ones. */
+interface PreviewedItemsChange extends ItemsChange {
+  readonly found: Pick<ChangeableSubscription, 'changeInvoiceId' | 'processorPlanningId'> & {
+    readonly items: readonly Pick<ChangeableItem, 'processorItemId' | 'quantity'>[];
+  };
+}
 
 export interface PlannedChange {
   readonly items: readonly ItemChange[];

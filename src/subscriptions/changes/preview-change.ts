@@ -39,8 +39,7 @@ export async function previewChange(
   const found = await processor.subscriptionChanges.read(subscription.processorSubscriptionId);
   const target = await readTarget(parts, found, change, plans);
   await refuseChange(processor, found, change, target);
-  const { changeInvoiceId } = found;
-  const order = { ...itemsChange(change, target, subscription), changeInvoiceId };
+  const order = { ...itemsChange(change, target, subscription), found };
   const attempt = await processor.subscriptionChanges.preview(
     // A change to the current plan and quantity bills nothing, whatever its `proration`.
     target.isUnchanged ? { ...order, proration: 'none' } : order,

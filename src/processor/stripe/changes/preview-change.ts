@@ -21,14 +21,14 @@ export async function previewChange(
   change: Parameters<Preview>[0],
 ): ReturnType<Preview> {
   const { stripe, call } = context;
-  const invoiceId = 'resumes' in change ? null : change.changeInvoiceId;
+  const invoiceId = 'resumes' in change ? null : change.found.changeInvoiceId;
   const dropped = invoiceId === null ? nothing : await readDropped(context, invoiceId);
   const attempt = await call.read('invoices.preview', {
     send: (options) =>
       stripe.invoices.createPreview(
         {
           subscription: change.processorSubscriptionId,
-          subscription_details: 'resumes' in change ? { resume_at: 'now' } : changeParams(change),
+          subscription_details: 'resumes' in change ? { resume_at: 'now' } : previewParams(change),
           ...(dropped.items.length === 0 ? {} : { invoice_items: dropped.items.map(billedParams) }),
         },
         options,
@@ -41,6 +41,22 @@ export async function previewChange(
   const { id, shown, ...preview } = attempt.value;
   const lines = shown ?? (await readLines(context, id)).map(mapLine);
   return done({ ...preview, lines });
+}
+
+/**
+ * Without items, the processor previews what a schedule plans. The change drops the planned items, so the preview names
+ * those that stay.
+ */
+function previewParams(change: Exclude<Parameters<Preview>[0], { resumes: true }>) {
+  const { items, processorPlanningId } = change.found;
+  const params = changeParams(change);
+  if (change.items.length > 0 || processorPlanningId === null) return params;
+  const kept = items.map(({ processorItemId: id, quantity }) => ({
+    id,
+    // The processor refuses a quantity of a metered price.
+    ...(quantity === null ? {} : { quantity }),
+  }));
+  return { ...params, items: kept };
 }
 
 /** What the void invoice of a dropped change returns to the customer. */
