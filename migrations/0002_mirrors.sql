@@ -63,6 +63,9 @@ create table till.plans (
   features jsonb not null default '{}',
   -- A customer has one live subscription to the plans of a group.
   group_name text,
+  -- Whether checkouts sell a plan without a group to a customer who has it already. Contained in the metadata of the
+  -- price. The default is for plans that are older than this column.
+  repeatable boolean not null default true,
   -- Till archives a plan's product and price together, but others may archive only one. The plan is active while both
   -- are.
   product_active boolean not null,

@@ -100,11 +100,11 @@ export const errorCatalogue = {
       'A live subscription or an open checkout has this plan, so addOn cannot change. Create another plan instead.',
   }),
   already_subscribed: failure(409, 'Already subscribed', {
-    when: 'The customer has a live subscription to a plan of the same group. `subscriptionId` names it.',
+    when: 'The customer has a live subscription to this plan, or to one of its group. `subscriptionId` names it.',
     advice: 'Change that subscription, or cancel it first.',
     example:
-      'The customer already has a subscription to a plan of the same group. Change that subscription, or ' +
-      'cancel it first.',
+      'The customer already has a subscription to this plan, or to another one of its group. Change that subscription, ' +
+      'or cancel it first.',
     exampleFields: { subscriptionId: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f' },
   }),
   checkout_in_progress: failure(409, 'Checkout in progress', {

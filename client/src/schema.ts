@@ -254,7 +254,7 @@ export interface paths {
         readonly head?: never;
         /**
          * Update a plan
-         * @description Changes the product, so other plans of the same product change too; `addOn` is the price's. An add-on takes no `group`. Needs the scope `write`.
+         * @description Changes the product, so other plans of the same product change too; `addOn` and `repeatable` are values of the price. An add-on takes no `group`. Needs the scope `write`.
          */
         readonly patch: operations["updatePlan"];
         readonly trace?: never;
@@ -822,7 +822,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Create a checkout
-         * @description A page of the processor on which the buyer subscribes (`planId`), pays once (`payment`) or saves a card (`saveCard`): send exactly one of the three. Send the buyer to `url`. An open checkout to a plan of the same group is returned if it has the same terms, and expired otherwise. Needs the scope `write`.
+         * @description A page of the processor on which the buyer subscribes (`planId`), pays once (`payment`) or saves a card (`saveCard`): send exactly one of the three. Send the buyer to `url`. An open checkout to a plan of the same group is returned if it has the same terms, and expired otherwise. A plan without a group is a group of its own, unless it is `repeatable`. Needs the scope `write`.
          */
         readonly post: operations["createCheckout"];
         readonly delete?: never;
@@ -2516,13 +2516,18 @@ export interface components {
             readonly features?: {
                 readonly [key: string]: boolean | number | string;
             };
-            /** @description Plans of the same group are alternatives. Null if the plan is in no group. */
+            /** @description Plans of the same group are alternatives: a customer has one live subscription to them. Null if the plan is in no group. */
             readonly group?: string | null;
             /**
              * @description An add-on is sold only together with a main plan, as one of the `addOns` of a subscription, and is in no group. It can change while no live subscription has the plan.
              * @default false
              */
             readonly addOn?: boolean;
+            /**
+             * @description Without a `group`, checkouts sell a plan to a customer once: while a subscription to it is live, another checkout is refused. True: they sell it as often as the customer buys it.
+             * @default false
+             */
+            readonly repeatable?: boolean;
             /** @description Your own values. Keys are visible characters without [ and ], and do not begin with till_. */
             readonly metadata?: {
                 readonly [key: string]: string;
@@ -3333,6 +3338,8 @@ export interface components {
             readonly group: string | null;
             /** @description True if the plan is sold only together with a main plan. */
             readonly addOn: boolean;
+            /** @description True if checkouts sell a plan without a group to a customer who has it already. */
+            readonly repeatable: boolean;
             /** @description False if the plan is archived. */
             readonly active: boolean;
             readonly metadata: components["schemas"]["Metadata"];
@@ -3351,10 +3358,12 @@ export interface components {
             readonly features?: {
                 readonly [key: string]: boolean | number | string;
             };
-            /** @description Plans of the same group are alternatives. Null if the plan is in no group. */
+            /** @description Plans of the same group are alternatives: a customer has one live subscription to them. Null if the plan is in no group. */
             readonly group?: string | null;
             /** @description An add-on is sold only together with a main plan, as one of the `addOns` of a subscription, and is in no group. It can change while no live subscription has the plan. */
             readonly addOn?: boolean;
+            /** @description Without a `group`, checkouts sell a plan to a customer once: while a subscription to it is live, another checkout is refused. True: they sell it as often as the customer buys it. */
+            readonly repeatable?: boolean;
             readonly metadata?: components["schemas"]["ChangedMetadata"];
             readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };

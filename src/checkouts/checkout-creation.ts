@@ -224,7 +224,7 @@ type GroupedCheckoutCreation = CheckedReservingOperation<
   OpenedCheckout
 >;
 
-/** The steps of a request for a checkout to a plan of a group: the group is reserved before the call. */
+/** The steps of a request for a checkout to a plan that is sold once: its group is reserved before the call. */
 export function groupedCheckoutCreation(
   parts: CheckoutParts,
   pages: OpenPages,
@@ -241,7 +241,7 @@ export function groupedCheckoutCreation(
   };
   const reserve = (tx: Transaction, id: string, admission: Admission) =>
     reserveGroup(tx, grouping, {
-      ...{ customerId, planId, subscriptionId: resultIdOf(id), claimId: id, admission },
+      ...{ customerId, planId, isSold: true, subscriptionId: resultIdOf(id), claimId: id, admission },
       replacesIncomplete: true,
       shares: async (db, holderId) => (await findReusable(db, holderId)) !== undefined,
     });
@@ -264,7 +264,7 @@ export function groupedCheckoutCreation(
       const prepared = await creation.prepare(request, id, admission);
       const holderId = await database.transaction((tx) => reserve(tx, id, 'given up'));
       if (holderId !== null && holderId !== id) return share(holderId);
-      await subscriptions.endIncomplete({ customerId, planId, subscriptionId: resultIdOf(id) });
+      await subscriptions.endIncomplete({ customerId, planId, isSold: true, subscriptionId: resultIdOf(id) });
       return prepared;
     },
     finishReservation: async (claimId) => {

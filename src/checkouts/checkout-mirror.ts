@@ -21,7 +21,7 @@ import {
 } from '../model/checkout.ts';
 import type { Applied, Source, Take } from '../model/fold.ts';
 import type { OwnedChange } from '../model/metadata.ts';
-import { groupOf, type Plan } from '../model/plan.ts';
+import { type Plan, soldGroupOf } from '../model/plan.ts';
 import type { PaymentMirror } from '../payments/payment-mirror.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
 import { auditChange } from '../platform/cause.ts';
@@ -178,7 +178,7 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
     const created = await store.insert(tx, [after]);
     if (created.length === 0) return nothingInserted;
     const plan = [...known.values()].find((one) => one.id === after.planId);
-    const groupName = plan === undefined ? null : groupOf(plan);
+    const groupName = plan === undefined ? null : soldGroupOf(plan);
     if (after.status !== 'open') await this.#end(tx, after);
     else if (groupName !== null)
       await groups.reserve(tx, { customerId, groupName, subscriptionId: resultIdOf(id), claimId: id });

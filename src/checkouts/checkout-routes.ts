@@ -116,7 +116,8 @@ function addWrites(routes: ApiRoutes, checkouts: CheckoutService): void {
     description:
       'A page of the processor on which the buyer subscribes (`planId`), pays once (`payment`) or saves a card ' +
       '(`saveCard`): send exactly one of the three. Send the buyer to `url`. An open checkout to a plan of the same group ' +
-      'is returned if it has the same terms, and expired otherwise.',
+      'is returned if it has the same terms, and expired otherwise. A plan without a group is a group of its own, unless it ' +
+      'is `repeatable`.',
     body: body(CheckoutBody, {
       customer: { externalId: 'user-1815', email: 'ada@example.com', name: 'Ada Lovelace' },
       planId: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',

@@ -6,7 +6,7 @@ import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { type Checkout, checkoutCompleted, checkoutInProgress, isReusable } from '../model/checkout.ts';
-import { isGrouped } from '../model/plan.ts';
+import { soldGroupOf } from '../model/plan.ts';
 import { refuseReturnUrls } from '../model/return-url.ts';
 import { PacedCalls } from '../platform/paced-calls.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
@@ -63,7 +63,7 @@ export class CheckoutService implements OpenPages {
     refuseReturnUrls({ successUrl: page.successUrl, cancelUrl: page.cancelUrl }, returnUrlOrigins);
     const request = { customerId: await this.#customerIdOf(buyer, key), buyer, ...wanted };
     const plan = sold.mode === 'subscription' ? await plans.find(sold.planId) : undefined;
-    if (plan === undefined || !isGrouped(plan)) return idempotency.run(this.creation, request, key);
+    if (plan === undefined || soldGroupOf(plan) === null) return idempotency.run(this.creation, request, key);
     const creation = groupedCheckoutCreation(this.#parts, this, request, plan.id);
     return idempotency.run(creation, request, key);
   }

@@ -46,6 +46,8 @@ export interface Plan {
   readonly groupName: string | null;
   /** Whether the price is that of an add-on, which is sold only together with a main plan. */
   readonly addOn: boolean;
+  /** Whether checkouts sell a plan without a group to a customer who has it already. A value of the price. */
+  readonly repeatable: boolean;
   /** The claim of a request that changes `addOn`. Until the row shows the change, no subscription gets the plan. */
   readonly addOnClaimId: string | null;
   readonly productActive: boolean;
@@ -93,8 +95,9 @@ export interface PriceFacts extends OwnFacts {
   readonly intervalCount: number;
   /** Why it cannot be a Till plan. Absent if it can. */
   readonly obstacle?: PriceObstacle;
-  /** Part of the price's metadata. Null if the event or the response does not show it. */
+  /** Parts of the price's metadata. Null if the event or the response does not show it. */
   readonly addOn: boolean | null;
+  readonly repeatable: boolean | null;
   /** False after archiving or deletion. */
   readonly active: boolean;
   /** Deletion is final, whatever its time. */
@@ -130,7 +133,11 @@ export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin
 export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, now: Date): Taken<Plan> {
   const dated = { ...plan, processorAsOf: plan.priceAsOf, processorAsOfLatest: plan.priceAsOfLatest };
   const taking = { rule: ruleOf(facts), origin, asOf: facts.asOf, now };
-  const values = { priceActive: facts.active, addOn: facts.addOn ?? plan.addOn };
+  const values = {
+    priceActive: facts.active,
+    addOn: facts.addOn ?? plan.addOn,
+    repeatable: facts.repeatable ?? plan.repeatable,
+  };
   const { verdict, row } = takeValues(dated, values, taking);
   const { processorAsOf: priceAsOf, processorAsOfLatest: priceAsOfLatest, ...taken } = row;
   const metadata = facts.addOn === null ? null : noMetadata;
@@ -166,16 +173,22 @@ export interface PlanChange {
   /** Null removes the plan from its group. */
   readonly group?: string | null;
   readonly addOn?: boolean;
+  readonly repeatable?: boolean;
   readonly metadata?: MetadataChange;
 }
 
 /** Whether the processor's response to an update still shows an old value. */
 export function isPlanChangeIgnored(
   plan: Plan,
-  { name, metadata = {}, features, group, addOn }: PlanChange,
+  { name, metadata = {}, features, group, addOn, repeatable }: PlanChange,
   after: ChangedPlanFacts,
 ): boolean {
-  if (isIgnored(name, plan.name, after.name) || isIgnored(addOn, plan.addOn, after.price?.addOn)) return true;
+  if (
+    isIgnored(name, plan.name, after.name) ||
+    isIgnored(addOn, plan.addOn, after.price?.addOn) ||
+    isIgnored(repeatable, plan.repeatable, after.price?.repeatable)
+  )
+    return true;
   if (after.metadata === null) return false;
   return (
     isMetadataChangeIgnored(plan.metadata, metadata, after.metadata) ||
@@ -200,6 +213,19 @@ export function refuseLongPeriod(interval: PlanInterval, intervalCount: number):
 /** An add-on has no group, even if its product carries one. */
 export function groupOf({ addOn, groupName }: Pick<Plan, 'addOn' | 'groupName'>): string | null {
   return addOn ? null : groupName;
+}
+
+/**
+ * The group within which a checkout sells the plan: a plan without a group is a group of its own, unless it is repeatable.
+ * Null for a repeatable plan.
+ */
+export function soldGroupOf(plan: Pick<Plan, 'id' | 'addOn' | 'groupName' | 'repeatable'>): string | null {
+  return groupOf(plan) ?? (plan.addOn || plan.repeatable ? null : ownGroupOf(plan));
+}
+
+/** The group that contains only this plan. The name of a group does not begin with a space. */
+export function ownGroupOf({ id }: Pick<Plan, 'id'>): string {
+  return ` plan ${id}`;
 }
 
 /** Fails if a plan that is, or becomes, an add-on would get a group. */

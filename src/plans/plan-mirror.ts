@@ -207,6 +207,7 @@ export function toPlan(id: string, { product, price }: PlanFacts, now: Date): Pl
     features: product.features,
     groupName: product.groupName,
     addOn: price.addOn ?? false,
+    repeatable: price.repeatable ?? false,
     addOnClaimId: null,
     productActive: product.active,
     priceActive: price.active,

@@ -55,7 +55,9 @@ const Group = nullable(
     minLength: 1,
     maxLength: groupLengthMax,
     pattern: groupPattern,
-    description: 'Plans of the same group are alternatives. Null if the plan is in no group.',
+    description:
+      'Plans of the same group are alternatives: a customer has one live subscription to them. Null if the plan is in no ' +
+      'group.',
   }),
 );
 
@@ -63,6 +65,12 @@ const AddOn = Type.Boolean({
   description:
     'An add-on is sold only together with a main plan, as one of the `addOns` of a subscription, and is in no group. ' +
     'It can change while no live subscription has the plan.',
+});
+
+const Repeatable = Type.Boolean({
+  description:
+    'Without a `group`, checkouts sell a plan to a customer once: while a subscription to it is live, another checkout is ' +
+    'refused. True: they sell it as often as the customer buys it.',
 });
 
 const CreateBody = Type.Object(
@@ -82,6 +90,7 @@ const CreateBody = Type.Object(
     features: Type.Optional(Features),
     group: Type.Optional(Group),
     addOn: Type.Optional({ ...AddOn, default: false }),
+    repeatable: Type.Optional({ ...Repeatable, default: false }),
     metadata: Type.Optional(NewMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
@@ -94,6 +103,7 @@ const UpdateBody = Type.Object(
     features: Type.Optional(Features),
     group: Type.Optional(Group),
     addOn: Type.Optional(AddOn),
+    repeatable: Type.Optional(Repeatable),
     metadata: Type.Optional(ChangedMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
@@ -140,8 +150,8 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
     operationId: 'updatePlan',
     summary: 'Update a plan',
     description:
-      "Changes the product, so other plans of the same product change too; `addOn` is the price's. An add-on takes no " +
-      '`group`.',
+      'Changes the product, so other plans of the same product change too; `addOn` and `repeatable` are values of the ' +
+      'price. An add-on takes no `group`.',
     body: body(UpdateBody, exampleOfChange),
     response: { 200: response('The updated plan.', PlanSchema, { ...example, ...exampleOfChange }) },
     callsProcessor: true,
@@ -194,7 +204,7 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
  */
 function newPlanOf(body: Static<typeof CreateBody>): PlanValues {
   const { name, amount, currency, interval, intervalCount = 1, features = {}, group = null, metadata } = body;
-  const { addOn = false } = body;
+  const { addOn = false, repeatable = false } = body;
   refuseLongPeriod(interval, intervalCount);
   refuseGroupOfAddOn(addOn, group);
   return {
@@ -206,6 +216,7 @@ function newPlanOf(body: Static<typeof CreateBody>): PlanValues {
     ...(Object.keys(features).length === 0 ? {} : { features }),
     ...(group === null ? {} : { group }),
     ...(addOn ? { addOn } : {}),
+    ...(repeatable ? { repeatable } : {}),
     ...(metadata === undefined ? {} : { metadata }),
   };
 }

@@ -23,6 +23,9 @@ export const PlanSchema = component('Plan', {
   }),
   group: nullable(Type.String({ description: 'Null if the plan is in no group. An add-on is in none.' })),
   addOn: Type.Boolean({ description: 'True if the plan is sold only together with a main plan.' }),
+  repeatable: Type.Boolean({
+    description: 'True if checkouts sell a plan without a group to a customer who has it already.',
+  }),
   active: Type.Boolean({ description: 'False if the plan is archived.' }),
   metadata: MetadataResponse,
   createdAt: DateTime,
@@ -41,6 +44,7 @@ export const planExample: Static<typeof PlanSchema> = {
   features: { seats: 5, sso: true, support: 'email' },
   group: 'base',
   addOn: false,
+  repeatable: false,
   active: true,
   metadata: { edition: '2026' },
   createdAt: '2026-11-15T09:30:00.000Z',

@@ -17,6 +17,7 @@ const planTable = defineTable<Plan>('plans', {
   features: mutable('jsonb'),
   groupName: mutable('text'),
   addOn: mutable('boolean'),
+  repeatable: mutable('boolean'),
   addOnClaimId: computed('uuid'),
   productActive: mutable('boolean'),
   priceActive: mutable('boolean'),

@@ -71,7 +71,7 @@ export async function finishAddOnChange(
   await store.releaseAddOn(database, claimId);
 }
 
-/** The steps of changing a plan, which is a change of its product, and for `addOn` of its price. */
+/** The steps of changing a plan, which is a change of its product, and for `addOn` and `repeatable` of its price. */
 export function planUpdate({ idempotency, database, store, mirror, processor }: PlanParts): PlanUpdate {
   return {
     ...updateSteps<Plan, PlanChange, ChangedPlanFacts>({

@@ -16,6 +16,7 @@ export function planView(plan: Plan) {
     features: plan.features,
     group: groupOf(plan),
     addOn: plan.addOn,
+    repeatable: plan.repeatable,
     active: plan.active,
     metadata: plan.metadata,
     createdAt: plan.createdAt.toISOString(),

@@ -2,7 +2,7 @@ import type { Queryable } from '../platform/postgres.ts';
 
 interface GroupReservation {
   readonly customerId: string;
-  /** The name of a group. For a trial that is given once, a text that no group can have as its name. */
+  /** The name of a group, or that of a plan which is a group of its own. */
   readonly groupName: string;
   /** The subscription that is about to have a plan of the group. */
   readonly subscriptionId: string;

@@ -1,7 +1,7 @@
 import { Failure } from '../errors.ts';
 import { type Admission, ReservationHeld } from '../idempotency/operation.ts';
 import { correct } from '../mirrors/refresh.ts';
-import { groupOf } from '../model/plan.ts';
+import { groupOf, soldGroupOf } from '../model/plan.ts';
 import type { Subscription } from '../model/subscription.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
@@ -31,6 +31,8 @@ export interface OpenCheckouts {
 export interface Joining {
   readonly customerId: string;
   readonly planId: string;
+  /** Checkouts sell a plan without a group once. Other requests may subscribe to it again. */
+  readonly isSold?: true;
   /** This subscription itself does not count. */
   readonly subscriptionId: string;
   readonly claimId: string;
@@ -42,7 +44,7 @@ export interface Joining {
 }
 
 /** What the check needs. */
-export type Joined = Pick<Joining, 'customerId' | 'planId' | 'subscriptionId'>;
+export type Joined = Pick<Joining, 'customerId' | 'planId' | 'isSold' | 'subscriptionId'>;
 
 /**
  * Reserves the group of a plan for a claim, until the claim is recorded or released. Fails if the customer has a live
@@ -56,10 +58,9 @@ export async function reserveGroup(
   parts: GroupParts,
   joining: Joining,
 ): Promise<string | null> {
-  const { groups, plans } = parts;
-  const { customerId, planId, subscriptionId, claimId, admission } = joining;
-  const [plan] = await plans.findAll(tx, [planId]);
-  const groupName = plan === undefined ? null : groupOf(plan);
+  const { groups } = parts;
+  const { customerId, subscriptionId, claimId, admission } = joining;
+  const groupName = await groupToJoin(tx, parts, joining);
   if (groupName === null) return null;
   const held = admission === 'new' ? [] : await groups.listGroups(tx, claimId);
   if (held.includes(groupName)) return claimId;
@@ -85,9 +86,19 @@ export async function listLiveOfGroup(
   parts: Omit<GroupParts, 'groups'>,
   joining: Joined,
 ): Promise<readonly Subscription[]> {
-  const [plan] = await parts.plans.findAll(tx, [joining.planId]);
-  const groupName = plan === undefined ? null : groupOf(plan);
+  const groupName = await groupToJoin(tx, parts, joining);
   return groupName === null ? [] : listLive(tx, parts, joining, groupName);
+}
+
+/** The group that counts for this request. Null if there is none. */
+async function groupToJoin(
+  tx: Transaction,
+  { plans }: Pick<GroupParts, 'plans'>,
+  { planId, isSold }: Pick<Joining, 'planId' | 'isSold'>,
+): Promise<string | null> {
+  const [plan] = await plans.findAll(tx, [planId]);
+  if (plan === undefined) return null;
+  return isSold ? soldGroupOf(plan) : groupOf(plan);
 }
 
 /**
@@ -137,7 +148,7 @@ async function listLive(
   const plansOf = ({ planId, pendingChange }: Subscription) => [planId, pendingChange?.planId ?? planId];
   const inGroup = new Set(
     (await plans.findAll(tx, [...new Set(others.flatMap(plansOf))]))
-      .filter((plan) => groupOf(plan) === groupName)
+      .filter((plan) => soldGroupOf(plan) === groupName)
       .map(({ id }) => id),
   );
   return others
@@ -154,8 +165,8 @@ export function alreadySubscribed(subscriptionId: string | null): Failure {
       )
     : new Failure(
         'already_subscribed',
-        'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it ' +
-          'first.',
+        'The customer already has a subscription to this plan, or to another one of its group. Change that subscription, ' +
+          'or cancel it first.',
         { subscriptionId },
       );
 }

@@ -1,5 +1,5 @@
 import { ReservationHeld } from '../idempotency/operation.ts';
-import { groupOf, type Plan } from '../model/plan.ts';
+import { groupOf, ownGroupOf, type Plan } from '../model/plan.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { GroupReservationStore } from './group-reservation-store.ts';
@@ -32,16 +32,16 @@ export async function hadTrial(
 
 /**
  * Reserves the customer's trial of a plan without a group, as `reserveGroup` reserves a group: until the claim is recorded
- * or released. From then on `hadTrial` sees the subscription. A claim is not finished for another request, because its
- * caller may no longer want a second subscription.
+ * or released. From then on `hadTrial` sees the subscription. The plan is the group, so that an open checkout, which may
+ * offer the trial too, is expired first. A claim is not finished for another request, because its caller may no longer
+ * want a second subscription.
  */
 export async function reserveTrial(
   tx: Transaction,
   groups: GroupReservationStore,
   { customerId, planId, subscriptionId, claimId }: Omit<Joining, 'admission'>,
 ): Promise<void> {
-  // The name of a group does not begin with a space.
-  const groupName = ` trial of ${planId}`;
+  const groupName = ownGroupOf({ id: planId });
   const holder = await groups.reserve(tx, { customerId, groupName, subscriptionId, claimId });
   if (holder !== claimId) throw new ReservationHeld(holder, 'look up');
 }

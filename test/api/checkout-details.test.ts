@@ -100,7 +100,7 @@ test('a promotion code of the request and one entered on the page change the amo
   assert.equal(await completeCheckout(till, entered, { promotion_code: code }), 'complete');
   const done = (await readCheckout(till, entered)).checkout;
   assert.deepEqual([done.amount, done.paymentStatus], [720, 'paid']);
-  const unknown = { ...pages, ...order, promotionCode: 'NO-SUCH-CODE' };
+  const unknown = { ...pages, ...(await createOrder()), promotionCode: 'NO-SUCH-CODE' };
   await readProblem(await call('POST', '/checkouts', unknown), 422, 'promotion_code_invalid');
 });
 
@@ -193,8 +193,7 @@ test('completedAt is when the processor completed it, even if Till learns of it 
 });
 
 test('recovery asks for open checkouts without news, a resync compares them, and a lost row comes back', async () => {
-  const order = await createOrder();
-  const open = async () => (await createCheckout(till, order)).checkout;
+  const open = async () => (await createCheckout(till, await createOrder())).checkout;
   const isCompleted = async ({ id }: CheckoutBody) =>
     (await till.sql('select status from till.checkouts where id = $1', [id]))[0]?.['status'] === 'completed';
 
@@ -213,7 +212,7 @@ test('recovery asks for open checkouts without news, a resync compares them, and
   const unheard = await open();
   await completeCheckout(till, unheard);
   const drift = await till.count('mirror_drift_total', { resource: 'checkout' });
-  const response = await call('POST', '/resyncs', { customerId: order.customerId });
+  const response = await call('POST', '/resyncs', { customerId: unheard.customerId });
   const { id } = await readJson<{ id: string }>(response, 202);
   const isFinished = async () => (await till.get<{ status: string }>(`/resyncs/${id}`)).status === 'finished';
   await until(isFinished);

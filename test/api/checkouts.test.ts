@@ -136,7 +136,7 @@ test('201: a card is saved and not made the default', async () => {
 });
 
 test('201: the customer is found by its external id and used as it is, or else created', async () => {
-  const planId = (await createPlan(till)).id;
+  const { id: planId } = await createPlan(till, { repeatable: true });
   const buyer = { externalId: 'buyer-1', email: 'buyer@example.com', name: 'Buyer' };
   const first = await createCheckout(till, { customer: buyer, planId });
   const other = { ...buyer, email: 'other@example.com' };

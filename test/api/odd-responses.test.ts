@@ -45,6 +45,17 @@ async function setScene(t: TestContext): Promise<Scene> {
   return { backend, proxy, till, prerequisites: await createPrerequisites(backend, till), call };
 }
 
+/** An order of a new plan: a checkout does not sell a plan twice. */
+async function createOrder({ call, prerequisites: { customerId } }: Scene) {
+  const plan = await call('POST', '/plans', {
+    name: 'Gold',
+    amount: 900,
+    currency: 'eur',
+    interval: 'month',
+  });
+  return { customerId, planId: String(plan['id']) };
+}
+
 interface OddCase {
   readonly name: string;
   /** The response that is altered. */
@@ -260,12 +271,14 @@ const cases: readonly OddCase[] = [
     name: 'checkouts.create',
     response: /^POST \/v1\/checkout\/sessions$/,
     essential: [...session, 'payment_status', 'line_items', 'amount_total'],
-    prepare: async (scene) => async () => {
-      const { customerId, planId } = scene.prerequisites;
-      const { checkout } = await scene.call('POST', '/checkouts', { ...pages, customerId, planId });
-      assert.partialDeepStrictEqual(checkout, { customerId, planId, quantity: 1, status: 'open' });
-      const { data } = await scene.call('GET', `/checkouts?customerId=${customerId}&limit=1`);
-      assert.deepEqual(data, [checkout]);
+    prepare: async (scene) => {
+      const order = await createOrder(scene);
+      return async () => {
+        const { checkout } = await scene.call('POST', '/checkouts', { ...pages, ...order });
+        assert.partialDeepStrictEqual(checkout, { ...order, quantity: 1, status: 'open' });
+        const { data } = await scene.call('GET', `/checkouts?customerId=${order.customerId}&limit=1`);
+        assert.deepEqual(data, [checkout]);
+      };
     },
   },
   {
@@ -274,8 +287,7 @@ const cases: readonly OddCase[] = [
     // A read says what came of it.
     essential: [],
     prepare: async (scene) => {
-      const { customerId, planId } = scene.prerequisites;
-      const opened = await scene.call('POST', '/checkouts', { ...pages, customerId, planId });
+      const opened = await scene.call('POST', '/checkouts', { ...pages, ...(await createOrder(scene)) });
       return async () => {
         const { checkout } = await scene.call('POST', `/checkouts/${Object(opened['checkout']).id}/expire`);
         assert.equal(Object(checkout).status, 'expired');

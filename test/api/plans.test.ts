@@ -15,7 +15,7 @@ const values = { name: 'Gold', amount: 1_900, currency: 'eur', interval: 'month'
 test('201: a plan is a product and a price at the processor, with exactly the fields of the spec', async () => {
   const plan = await readJson<PlanBody>(await call('POST', '/plans', { ...values, currency: 'EUR' }), 201);
   const { processorProductId, processorPriceId } = plan;
-  const own = { intervalCount: 1, features: {}, group: null, addOn: false, metadata: {} };
+  const own = { intervalCount: 1, features: {}, group: null, addOn: false, repeatable: false, metadata: {} };
   assertResource(plan, { processorProductId, processorPriceId, ...values, ...own, active: true });
   const price = await stripe.prices.retrieve(processorPriceId, { expand: ['product'] });
   assert.deepEqual(

@@ -92,6 +92,7 @@ browserTest('a plan can be edited and archived', async ({ page, till, open }) =>
   await page.getByRole('button', { name: 'Edit' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name', { exact: true }).fill('Bronze 2027');
+  await dialog.getByRole('radio', { name: 'Repeatedly' }).check();
   await dialog.getByLabel('Feature 1: name').waitFor();
   const sso = await dialog.getByLabel('Feature 1: name').inputValue();
   await dialog.getByRole('button', { name: `Remove feature ${sso === 'sso' ? 1 : 2}` }).click();
@@ -101,10 +102,11 @@ browserTest('a plan can be edited and archived', async ({ page, till, open }) =>
   await expectAccessible(page);
   await dialog.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('heading', { level: 1, name: 'Bronze 2027' }).waitFor();
-  const { name, features, metadata } = await read();
+  await page.getByText('Main plan, repeatable').waitFor();
+  const { name, features, metadata, repeatable } = await read();
   assert.deepEqual(
-    { name, features, metadata },
-    { name: 'Bronze 2027', features: { support: 'email' }, metadata: { edition: '2027' } },
+    { name, features, metadata, repeatable },
+    { name: 'Bronze 2027', features: { support: 'email' }, metadata: { edition: '2027' }, repeatable: true },
   );
   await page.getByRole('button', { name: 'Archive' }).click();
   await dialog.getByText(/Existing subscriptions continue: they renew at the same price/).waitFor();

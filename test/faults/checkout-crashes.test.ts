@@ -12,7 +12,7 @@ import {
 import type { Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
-import { effort } from '../support/effort.ts';
+import { effort, rotation } from '../support/effort.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { confirmSecret, createCustomer, createPlan, createSubscription } from '../support/objects.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
@@ -26,14 +26,27 @@ async function startPlace(t: TestContext) {
   return { backend, till: await startTill({ in: 'process', on: backend }) };
 }
 
+type Place = Awaited<ReturnType<typeof startPlace>>;
+
 /** A customer, and two plans of one group. */
-async function createScene({ backend, till }: Awaited<ReturnType<typeof startPlace>>, group: string) {
+async function createScene({ backend, till }: Place, group: string) {
   const { id: customerId, processorCustomerId } = await createCustomer(till);
   const [one, two] = [await createPlan(till, { group }), await createPlan(till, { group })];
   const order = { ...pages, customerId, planId: one.id };
   const other = { ...pages, customerId, planId: two.id };
   return { backend, till, customerId, processorCustomerId, order, other, key: `doomed-${group}` };
 }
+
+/** A customer, and one plan, which is a group of its own. */
+async function createOwnScene({ backend, till }: Place, name: string) {
+  const { id: customerId, processorCustomerId } = await createCustomer(till);
+  const { id: planId } = await createPlan(till);
+  const order = { ...pages, customerId, planId };
+  const other = { ...order, quantity: 2 };
+  return { backend, till, customerId, processorCustomerId, order, other, key: `doomed-${name}` };
+}
+
+const scenesOf = rotation([createScene, createOwnScene], 1);
 
 function doom(on: Backend, crashAt: string, send: (till: Client) => Promise<unknown>) {
   return { on, crashAt, requests: [{ send }] };
@@ -53,9 +66,10 @@ async function listReserved({ sql }: Backend, customerId?: string): Promise<read
 }
 
 test('a grouped checkout that was killed anywhere is finished by the same request, and keeps the group', async (t) => {
-  const walks = await inTurn(crashPoints, async (crashPoint) => ({
+  const scenes = crashPoints.flatMap((crashPoint) => scenesOf().map((create) => ({ crashPoint, create })));
+  const walks = await inTurn(scenes, async ({ crashPoint, create }) => ({
     crashPoint,
-    ...(await createScene(await startPlace(t), crashPoint)),
+    ...(await create(await startPlace(t), crashPoint)),
   }));
   await killAmid(
     walks.map(({ backend, crashPoint, order, key }) =>

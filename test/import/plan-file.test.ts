@@ -71,11 +71,14 @@ describe('till import --plans', () => {
     const printed = await importPlans('--plans-template');
     assert.deepEqual([printed.code, await dumpRows(backend)], [0, before]);
     const template = JSON.parse(printed.stdout) as Record<string, object>;
-    const pro = { name: 'Pro', group: 'base', features: { sso: true, seats: 5 }, addOn: false };
+    const pro = {
+      ...{ name: 'Pro', group: 'base', repeatable: true, addOn: false },
+      features: { sso: true, seats: 5 },
+    };
     assert.deepEqual(template, {
       [month]: pro,
       [year]: pro,
-      [seat]: { name: 'Seat', group: null, features: {}, addOn: false },
+      [seat]: { name: 'Seat', group: null, repeatable: true, features: {}, addOn: false },
     });
 
     const entries = { ...template, [seat]: { features: { seats: 1, backup: false }, addOn: true } };
@@ -150,26 +153,31 @@ describe('till import --plans', () => {
 
   test('continues after a failure between its writes, and corrects plans that were adopted before', async (t) => {
     const backend = await startBackend(t);
-    const { month, seat } = await openShop(backend);
+    const { month, year, seat } = await openShop(backend);
     const till = await startTill({ in: 'process', on: backend });
     const importPlans = commandOf(backend);
     assert.equal((await importPlans()).code, 0);
-    const file = fileWith({ [month]: { group: 'main', features: { api: true } }, [seat]: { addOn: true } });
+    const file = fileWith({
+      [month]: { group: 'main', features: { api: true } },
+      [seat]: { addOn: true },
+      [year]: { repeatable: false },
+    });
     await backend.setFault({ operation: 'prices.update', kind: 'error', status: 400, times: 1 });
     const failed = await importPlans('--plans', file);
     assert.equal(failed.code, 1, failed.stdout);
     // Events do not arrive, and the product is written already.
     await backend.control('delivery', { mode: 'drop' });
     assert.equal((await importPlans('--plans', file)).code, 0);
-    const plans = await till.get<(PlanBody & { readonly addOn: boolean })[]>('/plans');
+    const prices = [month, year, seat];
+    const plans = await till.get<PlanBody[]>('/plans');
     assert.deepEqual(
       plans
-        .map(({ processorPriceId, group, features, addOn }) => ({ processorPriceId, group, features, addOn }))
-        .filter(({ processorPriceId }) => processorPriceId === month || processorPriceId === seat)
-        .toSorted((a) => (a.processorPriceId === month ? -1 : 1)),
+        .toSorted((a, b) => prices.indexOf(a.processorPriceId) - prices.indexOf(b.processorPriceId))
+        .map(({ group, features, addOn, repeatable }) => ({ group, features, addOn, repeatable })),
       [
-        { processorPriceId: month, group: 'main', features: { api: true }, addOn: false },
-        { processorPriceId: seat, group: null, features: {}, addOn: true },
+        { group: 'main', features: { api: true }, addOn: false, repeatable: true },
+        { group: 'main', features: { api: true }, addOn: false, repeatable: false },
+        { group: null, features: {}, addOn: true, repeatable: true },
       ],
     );
   });

@@ -63,7 +63,10 @@ export const changeCases: readonly ChangeCase[] = [
     method: 'PATCH',
     status: 200,
     path: ({ unsoldPlanId }) => `/plans/${unsoldPlanId}`,
-    body: () => ({ name: newName, metadata: { c: '3' }, features: { seats: 2 }, addOn: true }),
+    body: () => ({
+      ...{ name: newName, metadata: { c: '3' }, features: { seats: 2 } },
+      ...{ addOn: true, repeatable: true },
+    }),
     countAtProcessor: async (backend, { unsoldPlanId }) => {
       const [plan] = await backend.sql<{ product: string; price: string }>(
         'select processor_product_id as product, processor_price_id as price from till.plans where id = $1',
@@ -76,7 +79,7 @@ export const changeCases: readonly ChangeCase[] = [
       count(
         backend,
         `plans where id = $1 and name = '${newName}' and metadata = '{"c": "3"}' and features = '{"seats": 2}'
-         and add_on`,
+         and add_on and repeatable`,
         unsoldPlanId,
       ),
   },

@@ -88,7 +88,7 @@ export const creationCases: readonly CreationCase[] = [
     path: () => '/plans',
     body: ({ customerId }) => ({
       ...{ name: customerId, amount, currency: 'EUR', interval: 'month', intervalCount: 3 },
-      ...{ features: { seats: 1, sso: true }, group: 'base' },
+      ...{ features: { seats: 1, sso: true }, group: 'base', repeatable: true },
     }),
     idOf: ({ body }) => String(body['id']),
     countAtProcessor: async ({ stripe }, { customerId }) => {
@@ -107,7 +107,7 @@ export const creationCases: readonly CreationCase[] = [
       count(
         backend,
         `plans where name = $1 and interval_count = 3 and features = '{"seats": 1, "sso": true}'
-         and group_name = 'base'`,
+         and group_name = 'base' and repeatable`,
         customerId,
       ),
   },

@@ -28,6 +28,7 @@ export interface PlanBody {
   readonly features: Readonly<Record<string, boolean | number | string>>;
   readonly group: string | null;
   readonly addOn: boolean;
+  readonly repeatable: boolean;
   readonly active: boolean;
   readonly metadata: Readonly<Record<string, string>>;
   readonly createdAt: string;
@@ -258,6 +259,7 @@ export async function createPlan(
     readonly features?: PlanBody['features'];
     readonly group?: string;
     readonly addOn?: boolean;
+    readonly repeatable?: boolean;
   } = {},
 ): Promise<PlanBody> {
   const plan = { name: 'Gold', amount: 900, currency: 'eur', interval: 'month', ...values };

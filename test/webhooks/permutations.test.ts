@@ -999,7 +999,15 @@ function productLife(events: readonly ProductFacts[]): Life<Plan, ProductFacts> 
     events,
     born: ({ asOf, active, metadata, features, groupName, name }) => ({
       ...{ ...born, processorProductId: key, processorPriceId: 'price', currency: 'eur', amount: 900 },
-      ...{ interval: 'month', intervalCount: 1, metadata: metadata ?? {}, features, groupName, addOn: false },
+      ...{
+        interval: 'month',
+        intervalCount: 1,
+        metadata: metadata ?? {},
+        features,
+        groupName,
+        addOn: false,
+        repeatable: false,
+      },
       ...{ name: name ?? '', productActive: active, priceActive: true, active, addOnClaimId: null },
       ...{ productAsOf: asOf.earliest, productAsOfLatest: asOf.latest },
       ...{ priceAsOf: asOf.earliest, priceAsOfLatest: asOf.latest },

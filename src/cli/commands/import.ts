@@ -32,7 +32,7 @@ export const importAccount = defineCommand({
     plans: {
       type: 'string',
       value: 'FILE',
-      about: 'set the group, features, name and addOn of plans, from a JSON file',
+      about: 'set the group, features, name, addOn and repeatable of plans, from a JSON file',
     },
     'plans-template': {
       type: 'boolean',
@@ -50,9 +50,9 @@ that it leaves out, with the reason. It ends with the customers who pay now, and
 one of them is not, the exit code is 3. It writes nothing at Stripe, except the external ids and what --plans
 sets. It can be interrupted: the next run continues. Once it has finished, another run adopts only new objects.
 
-FILE maps ids of prices or products to { "group", "features", "addOn", "name" }. Group, features and name belong to the
-product. A mistake in it has exit code 2, and then nothing was done. With --json, every line is an object with a "type":
-resumed, progress, skipped or finished.`,
+FILE maps ids of prices or products to { "group", "features", "addOn", "repeatable", "name" }. Group, features and name
+belong to the product. A mistake in it has exit code 2, and then nothing was done. With --json, every line is an object
+with a "type": resumed, progress, skipped or finished.`,
   run: async (call) => {
     const { values, output, signal } = call;
     const externalIdFrom = metadataKeyOf(values['external-id-from']);

@@ -120,8 +120,8 @@ export interface PlanCalls {
     },
   ): Promise<Attempt<PlanFacts>>;
   /**
-   * Changes the product, then the price if `addOn` is given. Of a price, only that can change. Repeating both changes
-   * has no further effect.
+   * Changes the product, then the price if `addOn` or `repeatable` is given. Of a price, only these can change. Repeating
+   * both changes has no further effect.
    */
   update(
     change: KeyedWrite &
@@ -141,6 +141,8 @@ export interface PlanValues {
   readonly features?: PlanFeatures;
   readonly group?: string;
   readonly addOn?: boolean;
+  /** False if absent. */
+  readonly repeatable?: boolean;
   readonly metadata?: Metadata;
 }
 

@@ -178,7 +178,7 @@ export class Import {
     return {
       isDryRun: job === null,
       counts: countsOf(run.progress),
-      settings: { products: missing.products.size, prices: missing.addOns.size },
+      settings: { products: missing.products.size, prices: missing.prices.size },
       access,
     };
   }

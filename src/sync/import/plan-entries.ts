@@ -15,6 +15,7 @@ export interface PlanEntry {
   /** Null: in no group. */
   readonly group?: string | null;
   readonly addOn?: boolean;
+  readonly repeatable?: boolean;
 }
 
 /** The entries by the processor's ids of their prices or products. */
@@ -31,7 +32,7 @@ export class PlanEntryError extends Error {
 
 /** The same limit as in the API. */
 const nameLengthMax = 256;
-const fields = ['name', 'group', 'features', 'addOn'];
+const fields = ['name', 'group', 'features', 'addOn', 'repeatable'];
 
 /** Reads the JSON of `--plans`: an object of entries, by id. Throws an error that names every mistake. */
 export function parsePlanEntries(text: string): PlanEntries {
@@ -57,7 +58,7 @@ function parseJson(text: string): unknown {
 
 function mistakesOf(entry: unknown): readonly string[] {
   if (!isRecord(entry)) return [`must be an object with ${fields.join(', ')}.`];
-  const { name, group, features, addOn } = entry;
+  const { name, group, features, addOn, repeatable } = entry;
   const mistakes = Object.keys(entry)
     .filter((field) => !fields.includes(field))
     .map((field) => `${JSON.stringify(field)} is unknown. Known are ${fields.join(', ')}.`);
@@ -70,6 +71,8 @@ function mistakesOf(entry: unknown): readonly string[] {
     );
   if (features !== undefined) mistakes.push(...mistakesOfFeatures(features));
   if (addOn !== undefined && typeof addOn !== 'boolean') mistakes.push('addOn must be true or false.');
+  if (repeatable !== undefined && typeof repeatable !== 'boolean')
+    mistakes.push('repeatable must be true or false.');
   if (addOn === true && typeof group === 'string')
     mistakes.push('an add-on is in no group: leave out group.');
   return mistakes;

@@ -19,7 +19,7 @@ function plan(
     product: { ...shared, name: 'Pro', metadata: {}, features: {}, groupName: null, ...product },
     price: {
       ...{ ...shared, processorPriceId, amount: 900, currency: 'eur', interval: 'month', intervalCount: 1 },
-      ...{ addOn: false, ...price },
+      ...{ addOn: false, repeatable: true, ...price },
     },
   };
 }
@@ -45,22 +45,25 @@ function mistakesOf(entries: unknown): readonly string[] {
 }
 
 describe('the entries of plans', () => {
-  test('set the group, features and name of the product, and addOn of the price', () => {
-    const { products, addOns } = resolve({
+  test('set the group, features and name of the product, and addOn and repeatable of the price', () => {
+    const { products, prices } = resolve({
       price_m: { group: 'base', features: { sso: true } },
       price_y: { group: 'base', name: 'Pro 2' },
-      price_seat: { addOn: true },
+      price_seat: { addOn: true, repeatable: false },
     });
     assert.deepEqual(
       [...products],
       [['prod_pro', { group: 'base', features: { sso: true }, name: 'Pro 2' }]],
     );
-    assert.deepEqual([...addOns], [['price_seat', true]]);
+    assert.deepEqual([...prices], [['price_seat', { addOn: true, repeatable: false }]]);
   });
 
-  test('of a product set addOn for its prices that have no entry of their own', () => {
-    const { addOns } = resolve({ prod_pro: { addOn: true }, price_y: { addOn: false } });
-    assert.deepEqual(Object.fromEntries(addOns), { price_m: true, price_y: false });
+  test('of a product set addOn and repeatable for its prices that have no entry with them', () => {
+    const { prices } = resolve({ prod_pro: { addOn: true, repeatable: false }, price_y: { addOn: false } });
+    assert.deepEqual(Object.fromEntries(prices), {
+      price_m: { addOn: true, repeatable: false },
+      price_y: { addOn: false, repeatable: false },
+    });
   });
 
   test('name every mistake', () => {
@@ -74,13 +77,14 @@ describe('the entries of plans', () => {
     mistakes({ price_m: 7 }, /^price_m: must be an object/);
     mistakes(
       { price_m: { grp: 'x' } },
-      /^price_m: "grp" is unknown\. Known are name, group, features, addOn/,
+      /^price_m: "grp" is unknown\. Known are name, group, features, addOn, repeatable/,
     );
     mistakes({ price_m: { name: '' } }, /^price_m: name must be/);
     mistakes({ price_m: { name: 'x'.repeat(257) } }, /^price_m: name must be/);
     mistakes({ price_m: { group: ' x' } }, /^price_m: group must be/);
     mistakes({ price_m: { group: 'x'.repeat(65) } }, /^price_m: group must be/);
     mistakes({ price_m: { addOn: 'yes' } }, /^price_m: addOn must be/);
+    mistakes({ price_m: { repeatable: null } }, /^price_m: repeatable must be/);
     mistakes({ price_m: { addOn: true, group: 'x' } }, /^price_m: an add-on is in no group/);
     mistakes({ price_m: { features: [] } }, /^price_m: features must be an object/);
     mistakes({ price_m: { features: { seats: 1.5 } } }, /^price_m: the feature "seats" is invalid/);
@@ -135,14 +139,19 @@ describe('the entries of plans', () => {
 test('only what differs is written, so that a second run writes nothing', () => {
   const settings = resolve({
     price_m: { group: 'base', features: { seats: 5 }, name: 'Pro' },
-    price_seat: { addOn: true },
+    price_seat: { addOn: true, repeatable: true },
+    price_y: { repeatable: false },
   });
   const missing = missingSettings(settings, account);
   assert.deepEqual([...missing.products], [['prod_pro', { group: 'base', features: { seats: 5 } }]]);
-  assert.deepEqual([...missing.addOns], [['price_seat', true]]);
+  // A price that Till did not create is repeatable already.
+  assert.deepEqual(Object.fromEntries(missing.prices), {
+    price_seat: { addOn: true },
+    price_y: { repeatable: false },
+  });
   const after = account.map((facts) => withSettings(facts, settings));
   const again = missingSettings(settings, after);
-  assert.deepEqual([again.products.size, again.addOns.size], [0, 0]);
+  assert.deepEqual([again.products.size, again.prices.size], [0, 0]);
 });
 
 describe('the template', () => {
@@ -155,26 +164,31 @@ describe('the template', () => {
     ];
     const template = templateOf(prices);
     assert.deepEqual(template, {
-      price_m: { name: 'Pro', group: 'base', features: { sso: true }, addOn: false },
+      price_m: { name: 'Pro', group: 'base', repeatable: true, features: { sso: true }, addOn: false },
       price_add: { name: 'Pro', features: { sso: true }, addOn: true },
     });
     const settings = resolveEntries(parsePlanEntries(JSON.stringify(template)), prices);
-    const { products, addOns } = missingSettings(settings, prices);
-    assert.deepEqual([products.size, addOns.size], [0, 0]);
+    const missing = missingSettings(settings, prices);
+    assert.deepEqual([missing.products.size, missing.prices.size], [0, 0]);
   });
 
   test('leaves out a name that is longer than that of a plan can be', () => {
     const prices = [plan('price_m', 'prod_pro', { product: { name: 'n'.repeat(257) } })];
     const template = templateOf(prices);
     const settings = resolveEntries(parsePlanEntries(JSON.stringify(template)), prices);
-    assert.deepEqual(template, { price_m: { group: null, features: {}, addOn: false } });
+    assert.deepEqual(template, {
+      price_m: { group: null, repeatable: true, features: {}, addOn: false },
+    });
     assert.equal(missingSettings(settings, prices).products.size, 0);
   });
 
   test("takes features and groups from the product's metadata", () => {
     const metadata = { features: 'sso, export', group: ' base ' };
     assert.deepEqual(templateOf([plan('price_m', 'prod_pro', { product: { metadata } })]), {
-      price_m: { name: 'Pro', group: 'base', features: { sso: true, export: true }, addOn: false },
+      price_m: {
+        ...{ name: 'Pro', group: 'base', repeatable: true, addOn: false },
+        features: { sso: true, export: true },
+      },
     });
     assert.deepEqual(parseFeatures('{"seats":5,"sso":true,"odd":1.5,"none":null}'), { seats: 5, sso: true });
     assert.deepEqual(parseFeatures('["sso","export"]'), { sso: true, export: true });

@@ -13,15 +13,19 @@ import { isPlanName, type PlanEntries, type PlanEntry, PlanEntryError } from './
 /** The values of a product that are plans' values too. */
 type ProductSettings = Pick<PlanEntry, 'name' | 'group' | 'features'>;
 
+/** The values of a price that are its plan's values too. */
+type PriceSettings = Pick<PlanEntry, 'addOn' | 'repeatable'>;
+
 /** What the entries say, by the processor's ids. */
 export interface PlanSettings {
   readonly products: ReadonlyMap<string, ProductSettings>;
-  readonly addOns: ReadonlyMap<string, boolean>;
+  readonly prices: ReadonlyMap<string, PriceSettings>;
 }
 
-export const noSettings: PlanSettings = { products: new Map(), addOns: new Map() };
+export const noSettings: PlanSettings = { products: new Map(), prices: new Map() };
 
 const productFields = ['name', 'group', 'features'] as const;
+const priceFields = ['addOn', 'repeatable'] as const;
 
 /** The processor's limit for one object. */
 const metadataKeysMax = 50;
@@ -30,15 +34,15 @@ const featuresPerKey = 2;
 
 /**
  * Assigns the entries to the products and prices of the account. `name`, `group` and `features` are the product's,
- * whether the entry names the product or one of its prices. `addOn` is the price's. The entry of a product sets it for
- * all prices that have no entry with it. Throws an error that names every mistake.
+ * whether the entry names the product or one of its prices. `addOn` and `repeatable` are the price's. The entry of a
+ * product sets them for all prices that have no entry with them. Throws an error that names every mistake.
  */
 export function resolveEntries(entries: PlanEntries, account: readonly PlanFacts[]): PlanSettings {
   const byPrice = new Map(account.map((facts) => [facts.price.processorPriceId, facts]));
   const byProduct = Map.groupBy(account, ({ product }) => product.processorProductId);
   const mistakes: string[] = [];
   const products = new Map<string, ProductSettings>();
-  const addOns = new Map<string, boolean>();
+  const prices = new Map<string, PriceSettings>();
   const setBy = new Map<string, string>();
   const setProduct = (productId: string, id: string, entry: PlanEntry) => {
     for (const field of productFields) {
@@ -65,13 +69,17 @@ export function resolveEntries(entries: PlanEntries, account: readonly PlanFacts
       continue;
     }
     setProduct(first.product.processorProductId, id, entry);
-    if (entry.addOn === undefined) continue;
-    for (const { price: one } of sold.filter(canBePlan)) {
-      const isOwn = entries.get(one.processorPriceId)?.addOn !== undefined;
-      if (price !== undefined || !isOwn) addOns.set(one.processorPriceId, entry.addOn);
+    for (const field of priceFields) {
+      const value = entry[field];
+      if (value === undefined) continue;
+      for (const { processorPriceId } of sold.filter(canBePlan).map((one) => one.price)) {
+        const isOwn = entries.get(processorPriceId)?.[field] !== undefined;
+        if (price !== undefined || !isOwn)
+          prices.set(processorPriceId, { ...prices.get(processorPriceId), [field]: value });
+      }
     }
   }
-  const settings = { products, addOns };
+  const settings = { products, prices };
   for (const [productId, change] of missingSettings(settings, account).products) {
     const [first] = byProduct.get(productId) ?? [];
     const used = Object.keys(first?.product.metadata ?? {}).length;
@@ -111,9 +119,8 @@ export function canBePlan({ product, price }: PlanFacts): boolean {
 }
 
 /** The plan after the settings. */
-export function withSettings({ product, price }: PlanFacts, { products, addOns }: PlanSettings): PlanFacts {
+export function withSettings({ product, price }: PlanFacts, { products, prices }: PlanSettings): PlanFacts {
   const { name, group, features } = products.get(product.processorProductId) ?? {};
-  const addOn = addOns.get(price.processorPriceId) ?? price.addOn;
   return {
     product: {
       ...product,
@@ -121,14 +128,14 @@ export function withSettings({ product, price }: PlanFacts, { products, addOns }
       groupName: group === undefined ? product.groupName : group,
       features: features ?? product.features,
     },
-    price: { ...price, addOn },
+    price: { ...price, ...prices.get(price.processorPriceId) },
   };
 }
 
 /** What is left to write at the processor, by product and by price. */
 export function missingSettings(settings: PlanSettings, account: readonly PlanFacts[]): PlanSettings {
   const products = new Map<string, ProductSettings>();
-  const addOns = new Map<string, boolean>();
+  const prices = new Map<string, PriceSettings>();
   for (const facts of account) {
     const { processorProductId } = facts.product;
     const { processorPriceId } = facts.price;
@@ -138,14 +145,23 @@ export function missingSettings(settings: PlanSettings, account: readonly PlanFa
     const changed = productFields.filter((field) => !isDeepStrictEqual(before[field], now[field]));
     if (wanted !== undefined && changed.length > 0)
       products.set(processorProductId, Object.fromEntries(changed.map((field) => [field, wanted[field]])));
-    const addOn = settings.addOns.get(processorPriceId);
-    if (addOn !== undefined && addOn !== (facts.price.addOn ?? false)) addOns.set(processorPriceId, addOn);
+    const ofPrice = settings.prices.get(processorPriceId) ?? {};
+    const current = shownOfPrice(facts);
+    const differing = priceFields.filter(
+      (field) => ofPrice[field] !== undefined && ofPrice[field] !== current[field],
+    );
+    if (differing.length > 0)
+      prices.set(processorPriceId, Object.fromEntries(differing.map((field) => [field, ofPrice[field]])));
   }
-  return { products, addOns };
+  return { products, prices };
 }
 
 function shown({ product: { name, groupName: group, features } }: PlanFacts) {
   return { name, group, features };
+}
+
+function shownOfPrice({ price: { addOn, repeatable } }: PlanFacts) {
+  return { addOn: addOn ?? false, repeatable: repeatable ?? false };
 }
 
 /**
@@ -154,7 +170,7 @@ function shown({ product: { name, groupName: group, features } }: PlanFacts) {
  */
 export function templateOf(account: readonly PlanFacts[]): Readonly<Record<string, PlanEntry>> {
   const entries = account.filter(canBePlan).map(({ product, price }): [string, PlanEntry] => {
-    const addOn = price.addOn ?? false;
+    const { addOn, repeatable } = shownOfPrice({ product, price });
     const metadata = product.metadata ?? {};
     const named = metadata['group']?.trim();
     const group = product.groupName ?? (isGroupName(named) ? named : null);
@@ -164,7 +180,7 @@ export function templateOf(account: readonly PlanFacts[]): Readonly<Record<strin
       {
         ...(isPlanName(product.name) ? { name: product.name } : {}),
         // An add-on is in no group, even if its product has one.
-        ...(addOn ? {} : { group }),
+        ...(addOn ? {} : { group, repeatable }),
         features: hasFeatures ? product.features : parseFeatures(metadata['features']),
         addOn,
       },

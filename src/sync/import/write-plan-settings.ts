@@ -31,9 +31,9 @@ export async function writePlanSettings(
   settings: PlanSettings,
   { isAllowed }: { readonly isAllowed: () => Promise<void> },
 ): Promise<void> {
-  const { products, addOns } = settings;
+  const { products, prices } = settings;
   const named = (await listPrices(parts)).filter(
-    ({ product, price }) => products.has(product.processorProductId) || addOns.has(price.processorPriceId),
+    ({ product, price }) => products.has(product.processorProductId) || prices.has(price.processorPriceId),
   );
   const missing = missingSettings(settings, named);
   for (const [processorProductId, change] of missing.products) {
@@ -42,11 +42,12 @@ export async function writePlanSettings(
     await update(parts, { ...change, processorProductId, processorPriceId });
   }
   for (const { product, price } of named) {
-    const addOn = missing.addOns.get(price.processorPriceId);
-    if (addOn === undefined) continue;
+    const { processorPriceId } = price;
+    const change = missing.prices.get(processorPriceId);
+    if (change === undefined) continue;
     const { processorProductId } = product;
     await isAllowed();
-    await update(parts, { processorProductId, processorPriceId: price.processorPriceId, addOn });
+    await update(parts, { ...change, processorProductId, processorPriceId });
   }
   await refreshRows(parts, settings, named);
 }
@@ -81,10 +82,10 @@ async function refreshRows(
   }
 }
 
-function shown({ name, groupName, features, addOn }: Plan) {
-  return { name, groupName, features, addOn };
+function shown({ name, groupName, features, addOn, repeatable }: Plan) {
+  return { name, groupName, features, addOn, repeatable };
 }
 
-function shownFacts({ product: { name, groupName, features }, price: { addOn } }: PlanFacts) {
-  return { name, groupName, features, addOn: addOn ?? false };
+function shownFacts({ product: { name, groupName, features }, price: { addOn, repeatable } }: PlanFacts) {
+  return { name, groupName, features, addOn: addOn ?? false, repeatable: repeatable ?? false };
 }

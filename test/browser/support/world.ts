@@ -59,7 +59,7 @@ export async function createWorld(till: TillInProcess): Promise<World> {
   await saveCard(till, customer);
   const payments = await createPayments(till, customer);
   const [plan, archivedPlan] = [
-    await createPlan(till, { name: 'Gold', amount: 900 }),
+    await createPlan(till, { name: 'Gold', amount: 900, repeatable: true }),
     await createPlan(till, { name: 'Old Silver', amount: 500 }),
   ];
   const { subscription, clientSecret } = await createSubscription(till, {

@@ -193,7 +193,11 @@ function planTruth(price: Stripe.Price): [string, object] {
   const recurrence = { interval: recurring?.interval, intervalCount: recurring?.interval_count };
   const truth = { product: product.id, name: product.name, amount, currency, ...recurrence };
   const { metadata } = Object(ownTruth(product.metadata));
-  const own = { features: featuresTruth(product.metadata), group: product.metadata['till_group'] ?? null };
+  const own = {
+    features: featuresTruth(product.metadata),
+    group: product.metadata['till_group'] ?? null,
+    repeatable: price.metadata['till_repeatable'] !== 'false',
+  };
   return [price.id, { ...truth, active: active && product.active, metadata, ...own }];
 }
 
@@ -296,7 +300,7 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
     plans: await read(
       `select processor_price_id as key, json_build_object('product', processor_product_id, 'name', name,
          'amount', amount, 'currency', currency, 'interval', interval, 'active', active, 'metadata', metadata,
-         'intervalCount', interval_count, 'features', features, 'group', group_name) as value
+         'intervalCount', interval_count, 'features', features, 'group', group_name, 'repeatable', repeatable) as value
        from till.plans`,
     ),
     payments: await read(

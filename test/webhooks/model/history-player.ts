@@ -222,15 +222,20 @@ export class HistoryPlayer {
       const { name } = command;
       const [change, theirs] = [{ name, metadata: { theirs: name } }, { till_group: name }];
       const features = { name, length: name.length };
+      const repeatable = name.length % 2 === 0;
       if (name.startsWith('a'))
-        await this.#change([plan.processorProductId], 'PATCH', `plans/${plan.id}`, {
-          ...{ ...change, features, group: name },
+        await this.#change([plan.processorProductId, plan.processorPriceId], 'PATCH', `plans/${plan.id}`, {
+          ...{ ...change, features, group: name, repeatable },
         });
-      else
+      else {
         await stripe.products.update(plan.processorProductId, {
           ...change,
           metadata: { ...change.metadata, ...theirs, till_features_1: JSON.stringify(features) },
         });
+        await stripe.prices.update(plan.processorPriceId, {
+          metadata: { till_repeatable: String(repeatable) },
+        });
+      }
     } else if (command.what === 'archive plan' && command.by === 'till') {
       const ids = [plan.processorProductId, plan.processorPriceId];
       await this.#change(ids, 'POST', `plans/${plan.id}/archive`);

@@ -22,6 +22,7 @@ const empty: NewPlanInputs = {
   name: '',
   group: '',
   addOn: false,
+  repeatable: false,
   features: [],
   metadata: [],
   amount: '',

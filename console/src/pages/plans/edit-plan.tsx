@@ -20,12 +20,26 @@ const soldAs = [
   },
 ] as const;
 
+const sales = [
+  {
+    value: 'once',
+    label: 'Once',
+    hint: 'While a customer has a subscription to the plan, checkouts sell no other.',
+  },
+  {
+    value: 'repeatable',
+    label: 'Repeatedly',
+    hint: 'A customer can buy the plan again, and has it several times.',
+  },
+] as const;
+
 /** Changes everything of a plan but its price. */
 export function EditPlan({ plan, onClose }: Closing & { readonly plan: Plan }) {
   const [inputs, setInputs] = useState<PlanInputs>({
     name: plan.name,
     group: plan.group ?? '',
     addOn: plan.addOn,
+    repeatable: plan.repeatable,
     features: featureEntries(plan.features),
     metadata: metadataEntries(plan.metadata),
   });
@@ -85,6 +99,14 @@ export function PlanFields({
           hint={problems.group || 'A customer can have one of the plans of a group. Empty: no group.'}
           isValid={problems.group === ''}
           onInput={(group) => onChange({ group })}
+        />
+      )}
+      {!inputs.addOn && inputs.group.trim() === '' && (
+        <Choices
+          label="Checkouts sell it"
+          value={inputs.repeatable ? 'repeatable' : 'once'}
+          onChange={(value) => onChange({ repeatable: value === 'repeatable' })}
+          of={sales}
         />
       )}
       <EntriesInput

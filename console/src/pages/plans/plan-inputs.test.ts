@@ -15,6 +15,7 @@ const plan = {
   name: 'Gold',
   group: 'base',
   addOn: false,
+  repeatable: false,
   features,
   metadata: { edition: '2026', owner: 'sales' },
 } as unknown as Plan;
@@ -22,6 +23,7 @@ const inputs = {
   name: plan.name,
   group: 'base',
   addOn: false,
+  repeatable: false,
   features: featureEntries(plan.features),
   metadata: metadataEntries(plan.metadata),
 };
@@ -66,7 +68,7 @@ test('a change of a plan sends only what differs', () => {
 });
 
 const blank: NewPlanInputs = {
-  ...{ name: 'Gold', group: '', addOn: false, features: [], metadata: [] },
+  ...{ name: 'Gold', group: '', addOn: false, repeatable: false, features: [], metadata: [] },
   ...{ amount: '19.00', currency: 'EUR', interval: 'month', intervalCount: '1' },
 };
 
@@ -78,6 +80,15 @@ test('an add-on sends no group, whatever is typed there', () => {
   });
   const { body } = newPlan({ ...blank, addOn: true, group: 'base' });
   assert.deepEqual([body?.addOn, body?.group], [true, null]);
+});
+
+test('whether a plan is repeatable is sent if it differs', () => {
+  assert.deepEqual(planChange(plan, { ...inputs, repeatable: true }).body, { repeatable: true });
+  assert.equal(planChange({ ...plan, repeatable: true }, { ...inputs, repeatable: true }).body, undefined);
+  assert.deepEqual(
+    [newPlan(blank).body?.repeatable, newPlan({ ...blank, repeatable: true }).body?.repeatable],
+    [false, true],
+  );
 });
 
 test('a new plan has its amount in the smallest unit of its currency', () => {

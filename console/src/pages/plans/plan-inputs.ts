@@ -14,6 +14,8 @@ export interface PlanInputs {
   /** Not used for an add-on, which is in no group. */
   readonly group: string;
   readonly addOn: boolean;
+  /** Counts for a plan without a group. */
+  readonly repeatable: boolean;
   readonly features: readonly Entry[];
   readonly metadata: readonly Entry[];
 }
@@ -26,7 +28,7 @@ export interface NewPlanInputs extends PlanInputs {
 }
 
 /** What is wrong with each input. Empty if nothing is. */
-export type PlanProblems = Readonly<Record<Exclude<keyof PlanInputs, 'addOn'>, string>>;
+export type PlanProblems = Readonly<Record<Exclude<keyof PlanInputs, 'addOn' | 'repeatable'>, string>>;
 
 /** What to send to change a plan: only what differs. Undefined if nothing does, or an input is not valid. */
 export function planChange(
@@ -35,12 +37,13 @@ export function planChange(
 ): { readonly body: PlanChange | undefined; readonly problems: PlanProblems } {
   const { values, problems } = parse(inputs);
   if (values === undefined) return { body: undefined, problems };
-  const { name, group, addOn, features, metadata } = values;
+  const { name, group, addOn, repeatable, features, metadata } = values;
   const changed = metadataChange(plan.metadata, metadata);
   const body = {
     ...(name === plan.name ? {} : { name }),
     ...(addOn === plan.addOn ? {} : { addOn }),
     ...(addOn || group === plan.group ? {} : { group }),
+    ...(repeatable === plan.repeatable ? {} : { repeatable }),
     ...(isSame(features, plan.features) ? {} : { features }),
     ...(Object.keys(changed).length === 0 ? {} : { metadata: changed }),
   };
@@ -78,7 +81,7 @@ function parse(inputs: PlanInputs) {
   const features = parseFeatures(inputs.features);
   const metadata = parseMetadata(inputs.metadata);
   const isNamed = name !== '' && name.length <= nameLengthMax;
-  const { addOn } = inputs;
+  const { addOn, repeatable } = inputs;
   const isGrouped = addOn || group === '' || isGroupName(group);
   const problems: PlanProblems = {
     name: isNamed ? '' : `Enter a name of at most ${nameLengthMax} characters.`,
@@ -90,7 +93,7 @@ function parse(inputs: PlanInputs) {
   return {
     problems,
     values: isValid
-      ? { name, group: addOn || group === '' ? null : group, addOn, features, metadata }
+      ? { name, group: addOn || group === '' ? null : group, addOn, repeatable, features, metadata }
       : undefined,
   };
 }

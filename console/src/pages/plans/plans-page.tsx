@@ -30,8 +30,9 @@ export function PlanState({ active }: { readonly active: boolean }) {
   return <Status value={active ? 'active' : 'archived'} />;
 }
 
-export function soldAs({ addOn }: Pick<Plan, 'addOn'>): string {
-  return addOn ? 'Add-on' : 'Main plan';
+export function soldAs({ addOn, group, repeatable }: Pick<Plan, 'addOn' | 'group' | 'repeatable'>): string {
+  if (addOn) return 'Add-on';
+  return group === null && repeatable ? 'Main plan, repeatable' : 'Main plan';
 }
 
 /** The API lists all plans at once: a company has few of them. */

@@ -347,6 +347,7 @@ describe('customer and plan events', () => {
       interval: 'month',
       intervalCount: 1,
       addOn: false,
+      repeatable: true,
       active: false,
       createdAt: new Date('2025-12-31T23:50:00Z'),
       asOf: asOfEvent(eventTime),

@@ -1,4 +1,4 @@
-import { addOnKey, addOnMark } from '../objects/plan-metadata.ts';
+import { priceMarksOf } from '../objects/plan-metadata.ts';
 import { checkoutIdKey, mainMarkKey } from '../wire/wire-metadata.ts';
 import { isRecord, localIdKey } from '../wire/wire-object.ts';
 import { eventReaders } from './event-types.ts';
@@ -54,7 +54,7 @@ export function redactEvent(event: unknown): Omit<RedactedForms, 'payload'> & { 
     ...linksOf(event),
     ...(personalTypes.has(type) ? customerFieldsOf(event) : {}),
     ...(ownMetadataTypes.has(type) || isOwned(type) ? metadataOf(event) : {}),
-    ...(typeof type === 'string' && priceTypes.test(type) ? addOnOf(event) : {}),
+    ...(typeof type === 'string' && priceTypes.test(type) ? priceMetadataOf(event) : {}),
     ...(typeof type === 'string' && subscriptionTypes.test(type) ? reasonOf(event) : {}),
   };
   if (!isPersonal(kept)) return { value: redacted, erasedPayload: null };
@@ -288,11 +288,13 @@ function metadataOf(event: unknown): { readonly metadata?: Readonly<Record<strin
   return { metadata: Object.fromEntries(texts) };
 }
 
-/** Till's id, and the mark of an add-on. Empty if the price has no mark. */
-function addOnOf(event: unknown): { readonly metadata?: Readonly<Record<string, string>> } {
-  const { [localIdKey]: id, [addOnKey]: addOn } = metadataOf(event).metadata ?? {};
-  if (addOn !== addOnMark) return {};
-  return { metadata: { ...(id === undefined ? {} : { [localIdKey]: id }), [addOnKey]: addOn } };
+/** Till's id, and the marks of a plan. Empty if the price has no mark. */
+function priceMetadataOf(event: unknown): { readonly metadata?: Readonly<Record<string, string>> } {
+  const { metadata = {} } = metadataOf(event);
+  const { [localIdKey]: id } = metadata;
+  const marks = priceMarksOf(metadata);
+  if (Object.keys(marks).length === 0) return {};
+  return { metadata: { ...(id === undefined ? {} : { [localIdKey]: id }), ...marks } };
 }
 
 /** The comment of the person who canceled, which the subscription shows. Empty if there is none. */

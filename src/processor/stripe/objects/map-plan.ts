@@ -3,7 +3,7 @@ import { type PlanFacts, type PriceFacts, type ProductFacts, planIntervals } fro
 import type { PriceObstacle } from '../../../model/price-obstacle.ts';
 import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
-import { addOnOf, featuresOf, groupNameOf } from './plan-metadata.ts';
+import { addOnOf, featuresOf, groupNameOf, repeatableOf } from './plan-metadata.ts';
 
 export function mapProduct(value: unknown, asOf: AsOf): ProductFacts {
   const product = WireObject.parse(value, 'product').expectKind('product');
@@ -33,6 +33,7 @@ export function mapPrice(value: unknown, asOf: AsOf): PriceFacts {
     ...recurrenceOf(price),
     ...obstacleOf(price),
     addOn: addOnOf(price),
+    repeatable: repeatableOf(price),
     active: price.flag('active'),
     createdAt: price.createdAt(asOf.earliest),
     asOf,

@@ -1,9 +1,4 @@
-import {
-  type Metadata,
-  type MetadataChange,
-  metadataValueLengthMax,
-  noMetadata,
-} from '../../../model/metadata.ts';
+import { type Metadata, type MetadataChange, metadataValueLengthMax } from '../../../model/metadata.ts';
 import { featuresMax, isFeature, isGroupName, type PlanFeatures } from '../../../model/plan-features.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
@@ -12,11 +7,20 @@ import { isRecord, type WireObject } from '../wire/wire-object.ts';
 /** The metadata keys under which a product carries the plan's group and features: see decision 0022. */
 const groupKey = 'till_group';
 /** The metadata key under which a price says that its plan is an add-on. */
-export const addOnKey = 'till_add_on';
-export const addOnMark = 'true';
+const addOnKey = 'till_add_on';
+const addOnMark = 'true';
+/** The metadata key under which a price says whether its plan is repeatable. Every price that Till creates has it. */
+const repeatableKey = 'till_repeatable';
+const repeatableMarks = { true: 'true', false: 'false' } as const;
 /** Two of the longest features fit into one value. */
 const featureKeysMax = featuresMax / 2;
 const featureKeys = Array.from({ length: featureKeysMax }, (_, index) => `till_features_${index + 1}`);
+
+/** What a change of a plan changes of its price. */
+export interface PriceChange {
+  readonly addOn?: boolean | undefined;
+  readonly repeatable?: boolean | undefined;
+}
 
 /** The metadata of a new product. */
 export function newPlanMetadata(
@@ -60,14 +64,38 @@ export function addOnOf(price: WireObject): boolean | null {
   return fields && fields[addOnKey] === addOnMark;
 }
 
+/** Null if the price does not show its metadata. A price without the mark was not created by Till: see decision 0022. */
+export function repeatableOf(price: WireObject): boolean | null {
+  const fields = fieldsOf(price);
+  return fields && fields[repeatableKey] !== repeatableMarks.false;
+}
+
 /** The metadata of a new price. */
-export function newAddOnMetadata(addOn: boolean): Metadata {
-  return addOn ? { [addOnKey]: addOnMark } : noMetadata;
+export function newPriceMetadata({ addOn = false, repeatable = false }: PriceChange): Metadata {
+  return { ...(addOn ? { [addOnKey]: addOnMark } : {}), [repeatableKey]: repeatableMark(repeatable) };
 }
 
 /** The change of a price's metadata. */
-export function changedAddOnMetadata(addOn: boolean): MetadataChange {
-  return { [addOnKey]: addOn ? addOnMark : null };
+export function changedPriceMetadata({ addOn, repeatable }: PriceChange): MetadataChange {
+  return {
+    ...(addOn === undefined ? {} : { [addOnKey]: addOn ? addOnMark : null }),
+    ...(repeatable === undefined ? {} : { [repeatableKey]: repeatableMark(repeatable) }),
+  };
+}
+
+/** Those of these metadata values that are marks of Till. */
+export function priceMarksOf(metadata: Metadata): Metadata {
+  const { [addOnKey]: addOn, [repeatableKey]: repeatable } = metadata;
+  return {
+    ...(addOn === addOnMark ? { [addOnKey]: addOn } : {}),
+    ...(repeatable === repeatableMarks.true || repeatable === repeatableMarks.false
+      ? { [repeatableKey]: repeatable }
+      : {}),
+  };
+}
+
+function repeatableMark(repeatable: boolean): string {
+  return repeatable ? repeatableMarks.true : repeatableMarks.false;
 }
 
 /**

@@ -11,10 +11,11 @@ import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
 import { localIdKey, withKnownLinks } from '../wire/wire-object.ts';
 import { mapPlan, mapPrice, mapProduct } from './map-plan.ts';
 import {
-  changedAddOnMetadata,
   changedPlanMetadata,
-  newAddOnMetadata,
+  changedPriceMetadata,
   newPlanMetadata,
+  newPriceMetadata,
+  type PriceChange,
 } from './plan-metadata.ts';
 
 /** Every response shows the product too. */
@@ -51,15 +52,15 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
       return done({ price: price.value, product: product.value });
     },
 
-    update: async ({ addOn, processorPriceId, ...change }) => {
-      if (addOn === undefined) return updateProduct(context, change);
+    update: async ({ addOn, repeatable, processorPriceId, ...change }) => {
+      if (addOn === undefined && repeatable === undefined) return updateProduct(context, change);
       const { processorProductId: _, idempotencyKey, ...values } = change;
       if (Object.keys(values).length > 0) {
         const product = await updateProduct(context, change);
         if (product.outcome !== 'done') return product;
       }
       // A processor key belongs to one call. The response shows the product too.
-      return updatePrice(context, { processorPriceId, addOn }, `${idempotencyKey}:price`);
+      return updatePrice(context, { processorPriceId, addOn, repeatable }, `${idempotencyKey}:price`);
     },
 
     find: async (lookUp) => {
@@ -89,8 +90,8 @@ function createPlan(
   { id, mark, idempotencyKey, ...plan }: Parameters<PlanCalls['create']>[0],
 ): ReturnType<PlanCalls['create']> {
   const { name, amount, currency, interval, intervalCount = 1, metadata = {} } = plan;
-  const { features = noFeatures, group: groupName = null, addOn = false } = plan;
-  const addOnMetadata = newAddOnMetadata(addOn);
+  const { features = noFeatures, group: groupName = null } = plan;
+  const priceMetadata = newPriceMetadata(plan);
   return call.write('plans.create', {
     idempotencyKey,
     send: (options) =>
@@ -103,13 +104,13 @@ function createPlan(
             name,
             metadata: { ...metadata, ...newPlanMetadata(features, groupName), [localIdKey]: id },
           },
-          metadata: { ...creationMetadata({ id, mark }), ...addOnMetadata },
+          metadata: { ...creationMetadata({ id, mark }), ...priceMetadata },
           expand,
         },
         options,
       ),
     take: (response, asOf) => {
-      const known = withKnownLinks(withSentMetadata(response, addOnMetadata), { localId: id });
+      const known = withKnownLinks(withSentMetadata(response, priceMetadata), { localId: id });
       const { price, product } = mapPlan(known, sinceCreation(response, asOf));
       // The processor bills the amount that it stores, so the caller's amount cannot replace a missing one.
       if (price.amount === null) throw new UnmappableError('price.unit_amount is null, not an amount');
@@ -135,7 +136,7 @@ function updateProduct(
     features,
     group,
     idempotencyKey,
-  }: Omit<Parameters<PlanCalls['update']>[0], 'addOn' | 'processorPriceId'>,
+  }: Omit<Parameters<PlanCalls['update']>[0], 'addOn' | 'repeatable' | 'processorPriceId'>,
 ): Promise<Attempt<ProductFacts>> {
   return call.write('plans.update', {
     idempotencyKey,
@@ -159,7 +160,7 @@ function updateProduct(
 
 function updatePrice(
   context: AdapterContext,
-  { processorPriceId, addOn }: { readonly processorPriceId: string; readonly addOn: boolean },
+  { processorPriceId, ...change }: { readonly processorPriceId: string } & PriceChange,
   idempotencyKey: string,
 ): Promise<Attempt<ChangedPlanFacts>> {
   return context.call.write('plans.update_price', {
@@ -167,12 +168,16 @@ function updatePrice(
     send: (options) =>
       context.stripe.prices.update(
         processorPriceId,
-        { ...changedMetadata(changedAddOnMetadata(addOn)), expand },
+        { ...changedMetadata(changedPriceMetadata(change)), expand },
         options,
       ),
     take: (response, asOf) => {
       const { price, product } = mapPlan(withKnownLinks(response, { localId: null }), asOf);
-      return done({ ...product, price: { ...price, addOn: price.addOn ?? addOn } }, response);
+      const shown = {
+        addOn: price.addOn ?? change.addOn ?? null,
+        repeatable: price.repeatable ?? change.repeatable ?? null,
+      };
+      return done({ ...product, price: { ...price, ...shown } }, response);
     },
     refused: missing,
   });
