@@ -177,9 +177,9 @@ export const errorCatalogue = {
       'interval of the main plan.',
   }),
   too_many_items: failure(409, 'Too many items', {
-    when: 'The subscription would have more than 20 items: its main plan, its `addOns` and its `otherItems`.',
+    when: 'The processor allows fewer items in a subscription, or a checkout, than its plans and `otherItems`.',
     advice: 'Send fewer `addOns`. To bill more units of a plan, raise its `quantity`.',
-    example: 'The subscription would have 21 items, and at most 20 are possible. Send fewer addOns.',
+    example: 'A subscription can have at most 100 items. Send fewer addOns.',
   }),
   subscription_ended: failure(409, 'Subscription ended', {
     when: 'The subscription has ended, and cannot change any more.',

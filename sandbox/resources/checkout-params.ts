@@ -14,7 +14,7 @@ import { intentParams } from './payment-intents.ts';
 import { methodOptions, typesParam } from './payment-method-types.ts';
 import { priceFrom } from './prices.ts';
 import { inlinePriceParams, productParams } from './products.ts';
-import { billingMode, checkQuantity, itemsMax, trialDaysMax, trialSettings } from './subscription-params.ts';
+import { billingMode, checkQuantity, trialDaysMax, trialSettings } from './subscription-params.ts';
 
 /** The processor's own limits. */
 const linesMax = 100;
@@ -188,6 +188,9 @@ function checkCollection({ customer, customer_update: update, ...params }: Creat
     );
 }
 
+/** The processor's own limit, which is lower than that of a subscription. */
+const recurringLinesMax = 20;
+
 /** The lines in the parameter. A line with the id of an existing one changes it. */
 export function linesFrom(
   store: Store,
@@ -208,8 +211,11 @@ export function linesFrom(
       'You must provide at least one recurring price in `subscription` mode when using prices.',
       'mode',
     );
-  if (lines.filter(({ price }) => price.recurring !== null).length > itemsMax)
-    throw badParam(`A subscription can have at most ${itemsMax} recurring prices.`, 'line_items');
+  if (lines.filter(({ price }) => price.recurring !== null).length > recurringLinesMax)
+    throw badParam(
+      `A Checkout Session can have at most ${recurringLinesMax} line items with recurring prices.`,
+      'line_items',
+    );
   const other = lines.findIndex((line) => line.currency !== first.currency);
   if (other >= 0)
     throw badParam(

@@ -19,8 +19,13 @@ import {
   taxRatesParam,
 } from './tax-rates.ts';
 
+/**
+ * The processor raised its limit of items in flexible billing mode on 2026-08-26. The number is the sandbox's own. In classic
+ * mode it is still 20.
+ */
+export const itemsMax = 100;
+const classicItemsMax = 20;
 /** The processor's own limits. */
-export const itemsMax = 20;
 export const trialDaysMax = 730;
 export const quantityMax = 1_000_000;
 
@@ -196,6 +201,7 @@ export function checkPrices(
   path = 'items',
 ): void {
   const [first] = prices;
+  checkCount(prices.length, mode, path);
   for (const [index, price] of prices.entries()) {
     if (prices.findIndex(({ id }) => id === price.id) < index)
       throw badParam(
@@ -209,6 +215,11 @@ export function checkPrices(
       );
   }
   checkIntervals(prices, mode);
+}
+
+export function checkCount(count: number, mode: Subscription['billing_mode']['type'], path: string): void {
+  const max = mode === 'flexible' ? itemsMax : classicItemsMax;
+  if (count > max) throw badParam(`A subscription can have at most ${max} items.`, path);
 }
 
 /** Only in flexible billing mode, items can have periods of their own. */

@@ -272,8 +272,7 @@ function itemsFrom(
     return { id, quantity, metadata: change, price, deleted, param, taxRates };
   });
   const items = changedItems(store, before, changes);
-  if (items.data.length > terms.itemsMax)
-    throw badParam(`A subscription can have at most ${terms.itemsMax} items.`, path ?? 'price');
+  terms.checkCount(items.data.length, mode.type, path ?? 'price');
   const prices = items.data.map(({ price }) => price);
   terms.checkIntervals(prices, mode.type);
   return items;

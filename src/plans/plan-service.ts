@@ -10,6 +10,7 @@ import { notReached } from '../processor/port/attempt.ts';
 import type { PlanValues } from '../processor/port/processor.ts';
 import { type PlanCreation, type PlanParts, planCreation } from './plan-creation.ts';
 import { addOnUpdate, finishAddOnChange, type PlanUpdate, planUpdate } from './plan-update.ts';
+import { tooManyItems } from './too-many-items.ts';
 
 export class PlanService {
   /** The sweeper also uses these two. */
@@ -83,9 +84,11 @@ export class PlanService {
 
   /**
    * The failure to report after a call to the processor about plans failed. If the processor refused because a price is
-   * archived there, the row is corrected, and the failure says so.
+   * archived there, the row is corrected, and the failure says so. So it does if there are too many of them.
    */
   async explainRefusal(error: unknown, ids: readonly string[]): Promise<unknown> {
+    const tooMany = tooManyItems(error);
+    if (tooMany !== undefined) return tooMany;
     const isAboutPrice = isDefiniteRefusal(error) && error.extras.processorParam?.includes('price') === true;
     if (!isAboutPrice) return error;
     for (const id of ids) {

@@ -10,9 +10,8 @@ export interface ListedPlan {
   readonly quantity: number;
 }
 
-/** The processor's limit for a subscription. */
-export const itemsMax = 20;
-export const addOnsMax = itemsMax - 1;
+/** Limits the size of a request. The processor decides how many items a subscription can have. */
+export const addOnsMax = 200;
 
 /** An add-on in a body. The quantity is 1 by default. */
 interface AddOnInput {

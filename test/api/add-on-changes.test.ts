@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, beforeEach, describe, test } from 'node:test';
-import { newestInvoice, type Subscribed, subscribed, waitingItems } from '../support/changes.ts';
+import { newestInvoice, type Subscribed, subscribed, useCard, waitingItems } from '../support/changes.ts';
 import { readJson } from '../support/client.ts';
 import { assertMistake } from '../support/invalid.ts';
 import {
   type AddOnBody,
+  createCustomer,
   createMeteredPrice,
   createPlan,
   type PlanBody,
@@ -355,14 +356,46 @@ describe('refusals', () => {
     await readProblem(await change({ planId: yearly.id, addOns: [] }), 409, 'interval_mismatch');
   });
 
-  test('409: a subscription has at most 20 items, with the other ones', async () => {
-    const { subscription, change, changed } = await subscribed(till, { planId: gold.id });
-    const items = [{ price: await createMeteredPrice(till) }];
-    await stripe.subscriptions.update(subscription.processorSubscriptionId, { items });
+  /** In classic billing mode, the processor allows 20 items. */
+  async function classic() {
+    const { id: customerId, processorCustomerId: customer } = await createCustomer(till);
+    const { id } = await stripe.paymentMethods.attach('pm_card_visa', { customer });
+    const { id: processorId } = await stripe.subscriptions.create({
+      ...{ customer, default_payment_method: id, billing_mode: { type: 'classic' } },
+      items: [{ price: gold.processorPriceId }, { price: await createMeteredPrice(till) }],
+    });
+    await till.settle();
+    const { data } = await till.get<{ data: SubscriptionBody[] }>(`/subscriptions?customerId=${customerId}`);
+    const path = `/subscriptions/${String(data[0]?.id)}`;
+    const change = (body: object) => call('PATCH', path, body);
+    const previewed = (body: object) => call('POST', `${path}/preview`, body);
+    const read = () => till.get<SubscriptionBody>(path);
+    const stateOf = () =>
+      stripe.subscriptions.retrieve(processorId, { expand: ['schedule', 'latest_invoice'] });
+    return { change, previewed, read, stateOf, processorId };
+  }
+
+  test('409: the processor decides how many items are too many, and nothing changes, nor what is pending', async () => {
     const plans = await Promise.all(Array.from({ length: 19 }, (_, index) => addOnPlan(`A${index}`, 100)));
     const addOns = plans.map((one) => of(one));
-    await readProblem(await change({ addOns }), 409, 'too_many_items');
-    const { subscription: after } = await changed({ addOns: addOns.slice(1) });
-    assert.deepEqual([after.addOns.length, after.otherItems.length], [18, 1]);
+    const { change, previewed, read, stateOf, processorId } = await classic();
+    const refused = async () => {
+      const before = [await read(), await stateOf()];
+      for (const more of [{}, { proration: 'invoice' }, { when: 'periodEnd' }]) {
+        await readProblem(await previewed({ addOns, ...more }), 409, 'too_many_items');
+        await readProblem(await change({ addOns, ...more }), 409, 'too_many_items');
+        assert.deepEqual([await read(), await stateOf()], before);
+      }
+    };
+    await refused();
+    await readJson(await change({ quantity: 4, when: 'periodEnd' }), 200);
+    await refused();
+    await useCard(till, { processorSubscriptionId: processorId }, 'pm_card_authenticationRequired');
+    await readJson(await change({ quantity: 5, proration: 'invoice' }), 200);
+    await refused();
+    await useCard(till, { processorSubscriptionId: processorId }, 'pm_card_visa');
+    const changed = await change({ addOns: addOns.slice(1) });
+    const { subscription } = await readJson<{ subscription: SubscriptionBody }>(changed, 200);
+    assert.deepEqual([subscription.addOns.length, subscription.otherItems.length], [18, 1]);
   });
 });

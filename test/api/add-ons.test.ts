@@ -24,6 +24,13 @@ const plan = await createPlan(till);
 const seats = await createPlan(till, { name: 'Seats', amount: 500, addOn: true });
 const support = await createPlan(till, { name: 'Support', amount: 2_000, addOn: true });
 
+const many: readonly AddOnBody[] = await Promise.all(
+  Array.from({ length: 100 }, async (_, index) => {
+    const { id: planId } = await createPlan(till, { amount: 100 + index, addOn: true });
+    return { planId, quantity: 1 };
+  }),
+);
+
 function sorted(addOns: readonly AddOnBody[]): readonly AddOnBody[] {
   return addOns.toSorted((a, b) => (a.planId < b.planId ? -1 : 1));
 }
@@ -82,11 +89,8 @@ test('201: an empty list makes no other request', async () => {
   assert.deepEqual(await readJson(await call('POST', '/subscriptions', { ...body, addOns: [] }), 201), first);
 });
 
-test('201: 19 add-ons are possible, although the processor shows ten items at a time', async () => {
-  const plans = await Promise.all(
-    Array.from({ length: 19 }, (_, index) => createPlan(till, { amount: 100 + index, addOn: true })),
-  );
-  const addOns = plans.map(({ id }, index) => ({ planId: id, quantity: index + 1 }));
+test('201: 99 add-ons are possible, although the processor shows ten items at a time', async () => {
+  const addOns = many.slice(0, 99).map(({ planId }, index) => ({ planId, quantity: index + 1 }));
   const { subscription } = await readJson<CreatedSubscriptionBody>(await create({ addOns }), 201);
   assert.deepEqual(subscription.addOns, sorted(addOns));
   await till.settle();
@@ -100,9 +104,28 @@ test('400: a plan is listed once, is not the main plan, and has a quantity', asy
     [[{ planId: seats.id, quantity: 0 }], 'body.addOns.0.quantity'],
     [[{ planId: seats.id, quantity: 1_000_001 }], 'body.addOns.0.quantity'],
     [[{ quantity: 1 }], 'body.addOns.0.planId'],
-    [Array.from({ length: 20 }, () => ({ planId: randomUUID(), quantity: 1 })), 'body.addOns'],
+    [Array.from({ length: 201 }, () => ({ planId: randomUUID(), quantity: 1 })), 'body.addOns'],
   ];
   for (const [addOns, path] of mistakes) await assertMistake(await create({ addOns }), path);
+});
+
+test('409: the processor decides how many items are too many, and a refused request leaves nothing', async () => {
+  const { id: planId } = await createPlan(till, { group: 'crowded' });
+  const { id: customerId, processorCustomerId: customer } = await createCustomer(till);
+  const url = 'https://example.com';
+  const post = (path: string, addOns: readonly AddOnBody[], more: object = {}) =>
+    call('POST', path, { customerId, planId, addOns, idempotencyKey: 'one', ...more });
+  const page = { successUrl: url, cancelUrl: url, idempotencyKey: 'page' };
+  await readProblem(await post('/subscriptions', many), 409, 'too_many_items');
+  // The page allows fewer lines.
+  await readProblem(await post('/checkouts', many.slice(0, 20), page), 409, 'too_many_items');
+  assert.deepEqual((await stripe.subscriptions.list({ customer, status: 'all' })).data, []);
+  assert.deepEqual((await stripe.checkout.sessions.list({ customer })).data, []);
+  // Neither the group nor the idempotency keys are held.
+  const opened = await post('/checkouts', many.slice(0, 19), page);
+  const { checkout } = await readJson<{ readonly checkout: { readonly id: string } }>(opened, 201);
+  await readJson(await call('POST', `/checkouts/${checkout.id}/expire`), 200);
+  await readJson(await post('/subscriptions', many.slice(0, 20)), 201);
 });
 
 test('409: only add-ons are add-ons, and an add-on is not sold alone', async () => {

@@ -738,13 +738,14 @@ describe('what comes back', () => {
   test('a subscription with more items than it shows is read with all of them', async (t) => {
     const object = JSON.parse(eventFixture('customer.subscription.updated.newer')).data.object;
     const [item] = object.items.data;
-    const items = Array.from({ length: 20 }, (_, index) => ({
-      ...{ ...item, id: `si_${index + 10}`, created: index, price: { ...item.price, id: `price_${index}` } },
+    const items = Array.from({ length: 130 }, (_, index) => ({
+      ...{ ...item, id: `si_${index + 100}`, created: index, price: { ...item.price, id: `price_${index}` } },
     }));
     const server = await startScriptedServer(t, (response, { path, query }) => {
       if (path.endsWith('/subscription_items')) {
         assert.deepEqual([query.get('subscription'), query.get('limit')], ['sub_1', '100']);
-        respond(response, 200, list(items, false));
+        const start = items.findIndex(({ id }) => id === query.get('starting_after')) + 1;
+        respond(response, 200, list(items.slice(start, start + 100), start === 0));
       } else respond(response, 200, { ...object, items: list(items.slice(0, 10), true) });
     });
     const { processor } = startAdapter(t, server.url);
@@ -755,7 +756,7 @@ describe('what comes back', () => {
     );
     assert.equal(found?.subscription.hasMoreItems, undefined);
     const changeable = await processor.subscriptionChanges.read('sub_1');
-    assert.equal(changeable.items.length, 20);
+    assert.equal(changeable.items.length, 130);
   });
 
   test('a preview with more lines than it shows has all of them', async (t) => {

@@ -114,42 +114,51 @@ test('a trial of several items is free, and a promotion code applies to all of t
   assert.deepEqual([first?.subtotal, first?.total, first?.status], [1_300, 650, 'paid']);
 });
 
-test('a subscription has at most 20 items, each with its own price', async (t) => {
-  const { stripe } = await useSandbox(t);
-  const buyer = await makeCustomer(stripe);
-  const prices = await makePrices(stripe, ...Array.from({ length: 21 }, (_, index) => 100 + index));
-  const create = (ids: readonly string[], more: Partial<Stripe.SubscriptionCreateParams> = {}) =>
-    stripe.subscriptions.create({ ...buyer, items: ids.map((price) => ({ price })), ...more });
-  const ids = prices.map(({ id }) => id);
-  const [first = '', second = ''] = ids;
-  await assert.rejects(create(ids), { statusCode: 400, param: 'items' });
-  await assert.rejects(create([first, second, first]), {
-    statusCode: 400,
-    param: 'plan',
-    message: `Cannot create a Subscription with multiple Subscription Items with the same Price: ${first}`,
+for (const [type, max] of [
+  ['flexible', 100],
+  ['classic', 20],
+] as const)
+  test(`a subscription in ${type} mode has at most ${max} items, each with its own price`, async (t) => {
+    const { stripe } = await useSandbox(t);
+    const buyer = await makeCustomer(stripe);
+    const prices = await makePrices(stripe, ...Array.from({ length: max + 1 }, (_, index) => 100 + index));
+    const create = (ids: readonly string[], more: Partial<Stripe.SubscriptionCreateParams> = {}) =>
+      stripe.subscriptions.create({
+        ...buyer,
+        items: ids.map((price) => ({ price })),
+        billing_mode: { type },
+        ...more,
+      });
+    const ids = prices.map(({ id }) => id);
+    const [first = '', second = ''] = ids;
+    await assert.rejects(create(ids), { statusCode: 400, param: 'items' });
+    await assert.rejects(create([first, second, first]), {
+      statusCode: 400,
+      param: 'plan',
+      message: `Cannot create a Subscription with multiple Subscription Items with the same Price: ${first}`,
+    });
+    const { id, items } = await create(ids.slice(0, max));
+    assert.equal(items.data.length, max);
+    const update = (changes: Stripe.SubscriptionUpdateParams.Item[]) =>
+      stripe.subscriptions.update(id, { items: changes });
+    await assert.rejects(update([{ price: String(ids[max]) }]), { statusCode: 400, param: 'items' });
+    const [one = '', two = ''] = items.data.map((item) => item.id);
+    await assert.rejects(update([{ price: first }]), {
+      statusCode: 400,
+      param: 'plan',
+      message: new RegExp(`existing Subscription Item ${one} is already using that Price`),
+    });
+    await assert.rejects(update([{ id: two, price: first }]), { statusCode: 400, param: 'plan' });
+    const swapped = await update([{ id: one, deleted: true }, { id: two, price: first }, { price: second }]);
+    assert.deepEqual(
+      swapped.items.data.map(({ price }) => price.id),
+      [first, ...ids.slice(2, max), second],
+    );
+    await assert.rejects(update(swapped.items.data.map((item) => ({ id: item.id, deleted: true }))), {
+      statusCode: 400,
+      message: /^A subscription must have at least one active plan\./,
+    });
   });
-  const { id, items } = await create(ids.slice(0, 20));
-  assert.equal(items.data.length, 20);
-  const update = (changes: Stripe.SubscriptionUpdateParams.Item[]) =>
-    stripe.subscriptions.update(id, { items: changes });
-  await assert.rejects(update([{ price: String(ids[20]) }]), { statusCode: 400, param: 'items' });
-  const [one = '', two = ''] = items.data.map((item) => item.id);
-  await assert.rejects(update([{ price: first }]), {
-    statusCode: 400,
-    param: 'plan',
-    message: new RegExp(`existing Subscription Item ${one} is already using that Price`),
-  });
-  await assert.rejects(update([{ id: two, price: first }]), { statusCode: 400, param: 'plan' });
-  const swapped = await update([{ id: one, deleted: true }, { id: two, price: first }, { price: second }]);
-  assert.deepEqual(
-    swapped.items.data.map(({ price }) => price.id),
-    [first, ...ids.slice(2, 20), second],
-  );
-  await assert.rejects(update(swapped.items.data.map((item) => ({ id: item.id, deleted: true }))), {
-    statusCode: 400,
-    message: /^A subscription must have at least one active plan\./,
-  });
-});
 
 test('items have one currency, and in classic billing mode one interval', async (t) => {
   const { stripe } = await useSandbox(t);

@@ -11,7 +11,6 @@ import type {
 import {
   intervalMismatch,
   intervalOf,
-  itemsMax,
   type ListedPlan,
   requireAddOn,
   requireMainPlan,
@@ -85,6 +84,11 @@ function mainPlan(found: Plan | undefined, { planId }: Subscription, has: Readon
 
 function mainPlanListed(planId: string): Failure {
   return invalidRequest('body.addOns', `must not contain the main plan, ${planId}`);
+}
+
+/** The plans that a request names. */
+export function planIdsOf({ planId, addOns = [] }: WantedTerms): readonly string[] {
+  return [...(planId === undefined ? [] : [planId]), ...addOns.map((addOn) => addOn.planId)];
 }
 
 /** What the change does to the processor's subscription. Fails if its state forbids the change. */
@@ -204,12 +208,6 @@ function refuseItems(
   const checked = isOtherInterval ? [...wantedItems, ...others] : wantedItems.filter(isNew);
   const other = checked.find((one) => one.interval !== interval);
   if (other !== undefined) throw intervalMismatch(other.processorPriceId, other.interval, interval);
-  const count = 1 + wantedItems.length + others.length;
-  if (count > itemsMax)
-    throw new Failure(
-      'too_many_items',
-      `The subscription would have ${count} items, and at most ${itemsMax} are possible. Send fewer addOns.`,
-    );
 }
 
 /** A price with what a unit costs. Null if that is not one whole amount. */

@@ -18,17 +18,13 @@ import {
   type ChangePlans,
   type ChangeTarget,
   itemsChange,
+  planIdsOf,
   readTarget,
   refuseChangeIn,
 } from './change-terms.ts';
+import { refuseTooManyItems } from './preview-change.ts';
 import { refuseChange } from './refuse-change.ts';
-import type {
-  ChangeAtPeriodEnd,
-  ChangeNow,
-  MetadataPatch,
-  SettingsChange,
-  WantedTerms,
-} from './subscription-patch.ts';
+import type { ChangeAtPeriodEnd, ChangeNow, MetadataPatch, SettingsChange } from './subscription-patch.ts';
 
 /** The effect of a change. */
 export interface ChangeEffect {
@@ -62,9 +58,9 @@ export async function changeNow(
   const intended = await readTarget(parts, found, change, plans);
   await refuseChange(processor, found, change, intended);
   // A change that the processor will refuse must not drop the pending one.
-  const current = isWithinPeriod(intended, change)
-    ? await subscriptionChanges.dropPendingChange({ ...order, which: 'all' })
-    : found;
+  const isInTime = isWithinPeriod(intended, change);
+  if (isInTime) await refuseTooManyItems(parts, found, change, intended, subscription);
+  const current = isInTime ? await subscriptionChanges.dropPendingChange({ ...order, which: 'all' }) : found;
   const target = current === found ? intended : await readTarget(parts, current, change, plans);
   if (target.isUnchanged) return unbilled(subscription, current);
   const changeMarks = withChangeMark(current.changeMarks, write);
@@ -90,6 +86,7 @@ export async function changeAtPeriodEnd(
   const { idempotencyKey, isRepeated } = write;
   const intended = await readTarget(parts, found, change, plans);
   await refuseChange(processor, found, change, intended);
+  await refuseTooManyItems(parts, found, change, intended, subscription);
   const order = { found, idempotencyKey, isRepeated };
   const current = await subscriptionChanges.dropPendingChange({ ...order, which: 'unpaid' });
   const target = current === found ? intended : await readTarget(parts, current, change, plans);
@@ -173,10 +170,6 @@ function unbilled(
   { subscription: facts }: Pick<ChangeableSubscription, 'subscription'>,
 ): ChangeEffect {
   return { facts, subscription, clientSecret: null };
-}
-
-function planIdsOf({ planId, addOns = [] }: WantedTerms): readonly string[] {
-  return [...(planId === undefined ? [] : [planId]), ...addOns.map((addOn) => addOn.planId)];
 }
 
 function isWithinPeriod({ item }: ChangeTarget, { prorationDate }: ChangeNow): boolean {

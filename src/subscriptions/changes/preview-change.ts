@@ -8,7 +8,7 @@ import type {
 } from '../../processor/port/subscription-changes.ts';
 import { refuseTakenGroup } from '../reserve-group.ts';
 import type { SubscriptionParts } from '../subscription-creation.ts';
-import { type ChangeTarget, itemsChange, plansOfChange, readTarget } from './change-terms.ts';
+import { type ChangeTarget, itemsChange, planIdsOf, plansOfChange, readTarget } from './change-terms.ts';
 import { refuseChange } from './refuse-change.ts';
 import type { TermsChange } from './subscription-patch.ts';
 
@@ -39,13 +39,7 @@ export async function previewChange(
   const found = await processor.subscriptionChanges.read(subscription.processorSubscriptionId);
   const target = await readTarget(parts, found, change, plans);
   await refuseChange(processor, found, change, target);
-  const order = { ...itemsChange(change, target, subscription), found };
-  const attempt = await processor.subscriptionChanges.preview(
-    // A change to the current plan and quantity bills nothing, whatever its `proration`.
-    target.isUnchanged ? { ...order, proration: 'none' } : order,
-  );
-  if (attempt.outcome !== 'done') throw notReached(attempt, 'subscription', 'unchanged');
-  const preview = attempt.value;
+  const preview = await readPreview(parts, found, change, target, subscription);
   return {
     amountDue: preview?.amountDue ?? 0,
     currency: found.currency,
@@ -53,6 +47,42 @@ export async function previewChange(
     prorationDate: prorationDateOf(change, target, found, preview),
     lines: linesOf(change, target, wanted, preview),
   };
+}
+
+/** Reads the processor's preview of a change. Fails if the processor would refuse the change. */
+async function readPreview(
+  { processor, plans }: SubscriptionParts,
+  found: ChangeableSubscription,
+  change: TermsChange,
+  target: ChangeTarget,
+  subscription: Subscription,
+): Promise<ChangePreview | null> {
+  const order = { ...itemsChange(change, target, subscription), found };
+  const attempt = await processor.subscriptionChanges
+    // A change to the current plan and quantity bills nothing, whatever its `proration`.
+    .preview(target.isUnchanged ? { ...order, proration: 'none' } : order)
+    .catch(async (error: unknown) => {
+      throw await plans.explainRefusal(error, planIdsOf(change));
+    });
+  if (attempt.outcome !== 'done') throw notReached(attempt, 'subscription', 'unchanged');
+  return attempt.value;
+}
+
+/**
+ * Fails if the processor would refuse the number of items. Only for a change that first drops a pending one, which must
+ * stay if the change is refused. It costs calls, so a change that adds no item does without it.
+ */
+export async function refuseTooManyItems(
+  parts: SubscriptionParts,
+  found: ChangeableSubscription,
+  change: TermsChange,
+  target: ChangeTarget,
+  subscription: Subscription,
+): Promise<void> {
+  const { changeInvoiceId, processorPlanningId } = found;
+  const drops = changeInvoiceId !== null || (change.kind === 'now' && processorPlanningId !== null);
+  const adds = target.changes.some(({ processorItemId }) => processorItemId === null);
+  if (drops && adds) await readPreview(parts, found, change, target, subscription);
 }
 
 /**

@@ -22,12 +22,12 @@ export const planFailures: readonly FailureCode[] = [
   'plan_is_no_add_on',
   'currency_mismatch',
   'interval_mismatch',
+  'too_many_items',
 ];
 
 /** The failures of a change of plan or quantity, and of its preview. */
 export const changeFailures: readonly FailureCode[] = [
   ...planFailures,
-  'too_many_items',
   'subscription_ended',
   'subscription_incomplete',
   'subscription_ending',
