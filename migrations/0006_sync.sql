@@ -25,7 +25,13 @@ create table till.recovery (
   -- The listing in progress, so that it continues after a crash.
   listing_since timestamptz,
   listing_until timestamptz,
-  listing_cursor text
+  listing_cursor text,
+  -- The history of which nothing is missing; see till.history(). In another one, commits may be lost until recovery has
+  -- passed: then the processor may have objects without rows. Null before the first run, when nothing can be lost.
+  history bigint,
+  -- Since when commits may be lost. Null if none are.
+  lost_since timestamptz,
+  check (history is not null or lost_since is null)
 );
 insert into till.recovery default values;
 

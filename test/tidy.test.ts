@@ -377,8 +377,8 @@ function assertNoCycle(edges: readonly Import[]): void {
  * The first file of each table owns it. Others only read it, in a statement that must see both tables in one snapshot: the
  * sum of a payment's refunds, the payment of a refund, the subscription of an invoice, the invoices of a subscription, the
  * invoice and the subscription of a payment, all that a customer is entitled to, the customer of an external id, whether
- * the customer of an event is deleted, the currency of a subscription, whether a live subscription or an open checkout has a plan,
- * what all rows add to the overview, and what needs attention.
+ * the customer of an event is deleted, whether an open checkout holds a group, the currency of a subscription, whether a live subscription or an open checkout has a plan,
+ * whether recovery has passed, what all rows add to the overview, and what needs attention.
  */
 const storesByTable: Readonly<Record<string, readonly string[]>> = {
   customers: [
@@ -404,6 +404,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'usage/usage-period-store.ts',
     'overview/overview-count-store.ts',
     'attention/attention-store.ts',
+    'checkouts/checkout-store.ts',
   ],
   payments: [
     'payments/payment-store.ts',
@@ -445,7 +446,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   overview_subscribers: ['overview/overview-store.ts', 'overview/overview-count-store.ts'],
   overview_moves: ['overview/move-store.ts'],
   overview_progress: ['overview/overview-store.ts'],
-  group_reservations: ['subscriptions/group-reservation-store.ts'],
+  group_reservations: ['subscriptions/group-reservation-store.ts', 'checkouts/checkout-store.ts'],
   subscription_turns: ['subscriptions/turns/turn-store.ts'],
   subscription_queue: ['subscriptions/turns/turn-store.ts'],
   invoices: [
@@ -475,7 +476,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   api_keys: ['keys/key-store.ts'],
   processor_account: ['processor/account/account-store.ts'],
   jobs: ['sync/job-store.ts'],
-  recovery: ['sync/recovery-store.ts'],
+  recovery: ['sync/recovery-store.ts', 'subscriptions/group-reservation-store.ts'],
   resyncs: ['sync/resync-run-store.ts'],
   backfills: ['sync/backfill-store.ts'],
   imports: ['sync/import/import-store.ts'],

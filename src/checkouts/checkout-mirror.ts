@@ -21,7 +21,7 @@ import {
 } from '../model/checkout.ts';
 import type { Applied, Source, Take } from '../model/fold.ts';
 import type { OwnedChange } from '../model/metadata.ts';
-import { type Plan, soldGroupOf } from '../model/plan.ts';
+import type { Plan } from '../model/plan.ts';
 import type { PaymentMirror } from '../payments/payment-mirror.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
 import { auditChange } from '../platform/cause.ts';
@@ -29,10 +29,10 @@ import { isOurId } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { objectMissing } from '../processor/port/attempt.ts';
-import type { GroupParts } from '../subscriptions/reserve-group.ts';
+import { type GroupParts, holdGroup } from '../subscriptions/reserve-group.ts';
 import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { resultIdOf, toCheckout } from './checkout-row.ts';
-import type { CheckoutStore } from './checkout-store.ts';
+import type { CheckoutStore, OwnedCheckout } from './checkout-store.ts';
 import { checkoutView } from './checkout-view.ts';
 
 interface CheckoutMirrorParts extends MirrorParts {
@@ -43,7 +43,7 @@ interface CheckoutMirrorParts extends MirrorParts {
   readonly subscriptions: SubscriptionMirror;
   readonly invoices: InvoiceMirror;
   readonly payments: PaymentMirror;
-  readonly groups: GroupParts['groups'];
+  readonly grouping: Omit<GroupParts, 'lostCommits'>;
   readonly metrics: Pick<Metrics, 'checkouts'>;
 }
 
@@ -100,6 +100,11 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
     return this.#parts.store.listStale(this.#parts.database, limit);
   }
 
+  /** The keys of open checkouts without their group, which a refresh gives them, or expires them. */
+  listWithoutGroup(): Promise<readonly string[]> {
+    return this.#parts.store.listWithoutGroup(this.#parts.database);
+  }
+
   async markChecked(key: string): Promise<void> {
     await this.#parts.store.markChecked(this.#parts.database, key);
   }
@@ -144,8 +149,8 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
   async #read(key: string): Promise<{ readonly applied: Applied; readonly url: string | null }> {
     const { database, store, processor } = this.#parts;
     const row = await store.findOwned(database, key);
-    // A buyer must not pay for a customer that is gone. If the processor refuses, the read shows why.
-    if (row?.status === 'open' && row.isOwnerDeleted)
+    // If the processor refuses, the read shows why.
+    if (row?.status === 'open' && !(await this.#mayStayOpen(row)))
       await processor.checkouts.expire({ processorCheckoutSessionId: key, idempotencyKey: randomUUID() });
     const read = await processor.checkouts.read(key);
     if (read === null)
@@ -159,11 +164,35 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
   }
 
   /**
-   * Creates the row. An open checkout also holds the group of its plan, unless another holds it by now. If its customer is
-   * deleted already, it needs a refresh, which expires it. If not, the deletion finds the row.
+   * A buyer must not pay for a customer that is gone, or for a second subscription of a group. An open checkout usually
+   * holds its group. If its row was lost, another request may have got the group.
+   */
+  async #mayStayOpen(row: OwnedCheckout): Promise<boolean> {
+    const { database, store, grouping } = this.#parts;
+    const { planId, isOwnerDeleted, holdsGroup } = row;
+    if (isOwnerDeleted) return false;
+    if (holdsGroup || planId === null) return true;
+    return database.transaction(async (tx) => {
+      // If the row ends, so does its reservation.
+      const [current] = await store.lockByKeys(tx, [this.keyOf(row)]);
+      if (current?.status !== 'open') return true;
+      const [plan] = await grouping.plans.findAll(tx, [planId]);
+      return this.#hold(tx, current, plan);
+    });
+  }
+
+  /** Lets an open checkout hold the group of its plan. False if it is taken. */
+  async #hold(tx: Transaction, { id, customerId }: Checkout, plan: Plan | undefined): Promise<boolean> {
+    const joining = { customerId, subscriptionId: resultIdOf(id), claimId: id };
+    return plan === undefined || holdGroup(tx, this.#parts.grouping, plan, joining);
+  }
+
+  /**
+   * Creates the row. An open checkout also holds the group of its plan. If the group is taken, or the customer is deleted
+   * already, it needs a refresh, which expires it. If not, the deletion finds the row.
    */
   async #insert(tx: Transaction, facts: CheckoutFacts, now: Date): Promise<Inserted<Checkout>> {
-    const { store, customers, plans, groups } = this.#parts;
+    const { store, customers, plans } = this.#parts;
     const { localId: id, processorCustomerId } = facts;
     const prices = facts.items.map(({ processorPriceId }) => processorPriceId);
     const [owner, known] = await Promise.all([
@@ -178,19 +207,17 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
     const created = await store.insert(tx, [after]);
     if (created.length === 0) return nothingInserted;
     const plan = [...known.values()].find((one) => one.id === after.planId);
-    const groupName = plan === undefined ? null : soldGroupOf(plan);
     if (after.status !== 'open') await this.#end(tx, after);
-    else if (groupName !== null)
-      await groups.reserve(tx, { customerId, groupName, subscriptionId: resultIdOf(id), claimId: id });
+    const mayStay =
+      after.status !== 'open' || ((await this.#hold(tx, after, plan)) && owner.deletedAt === null);
     tx.afterCommit(() => this.#parts.metrics.checkouts.inc({ mode: after.mode, outcome: 'created' }));
-    const isOrphan = after.status === 'open' && owner.deletedAt !== null;
-    return { created, lost: isOrphan ? [this.keyOf(facts)] : [] };
+    return { created, lost: mayStay ? [] : [this.keyOf(facts)] };
   }
 
   /** From now on, the row of the subscription shows that the group is taken. */
   async #end(tx: Transaction, { id, mode, status }: Checkout): Promise<void> {
-    const { groups, metrics } = this.#parts;
-    if (mode === 'subscription') await groups.endReservation(tx, id);
+    const { grouping, metrics } = this.#parts;
+    if (mode === 'subscription') await grouping.groups.endReservation(tx, id);
     tx.afterCommit(() => metrics.checkouts.inc({ mode, outcome: status }));
   }
 

@@ -42,20 +42,23 @@ export const checkoutList: List<Checkout> = {
   filters: { customerId: byId('customer_id'), status: byText('status') },
 };
 
+export interface OwnedCheckout extends Checkout {
+  readonly isOwnerDeleted: boolean;
+  readonly holdsGroup: boolean;
+}
+
 /** All SQL for the checkouts. */
 export class CheckoutStore extends MirrorStore<Checkout> {
   constructor() {
     super('checkout', checkoutTable, 'processorCheckoutSessionId');
   }
 
-  /** The row with this key, and whether its customer is deleted. */
-  async findOwned(
-    db: Queryable,
-    key: string,
-  ): Promise<(Checkout & { readonly isOwnerDeleted: boolean }) | undefined> {
-    const [row] = await db.query<Checkout & { readonly isOwnerDeleted: boolean }>(
+  /** The row with this key, and what decides whether it may stay open. */
+  async findOwned(db: Queryable, key: string): Promise<OwnedCheckout | undefined> {
+    const [row] = await db.query<OwnedCheckout>(
       `select ${columns}, (select deleted_at is not null from till.customers where customers.id = customer_id)
-         as "isOwnerDeleted"
+         as "isOwnerDeleted",
+         exists (select from till.group_reservations where claim_id = checkouts.id) as "holdsGroup"
        from till.checkouts where processor_checkout_session_id = $1`,
       [key],
       'find_owned_checkout',
@@ -77,6 +80,21 @@ export class CheckoutStore extends MirrorStore<Checkout> {
            or coalesce(checked_at, created_at) < now() - greatest(interval '10 minutes', checked_at - created_at))
        order by expires_at limit $1`,
       [limit],
+    );
+    return rows.map(({ key }) => key);
+  }
+
+  /**
+   * Open checkouts that do not hold the group of their plan: those that recovery found and could not expire yet, and those
+   * whose plan joined the group later.
+   */
+  async listWithoutGroup(db: Queryable): Promise<readonly string[]> {
+    const rows = await db.query<{ key: string }>(
+      `select processor_checkout_session_id as key from till.checkouts
+       where status = 'open' and mode = 'subscription'
+         and not exists (select from till.group_reservations where claim_id = checkouts.id)
+         and exists (select from till.plans where plans.id = plan_id and not add_on and (group_name is not null or not repeatable))
+       order by id`,
     );
     return rows.map(({ key }) => key);
   }

@@ -21,6 +21,7 @@ import {
   type Operation,
   type OperationResult,
   type Recorded,
+  RecoverFirst,
   ReservationHeld,
   refreshed,
   type WriteTurn,
@@ -72,10 +73,14 @@ export class IdempotencyService {
           if (performance.now() > giveUpAtMs) throw keyInFlight();
           continue;
         }
+        if (error instanceof RecoverFirst) {
+          await error.recover();
+          continue;
+        }
         if (!(error instanceof ReservationHeld)) throw error;
         if (performance.now() > giveUpAtMs) throw error.unresolved;
         const claimed = { operation, request, hasKey: key !== undefined };
-        const finished = await this.#finishHolder(claimed, error, giveUpAtMs);
+        const finished = await this.#finishHolder(claimed, error, giveUpAtMs).catch(endIfRecovered);
         if (typeof finished === 'object') return finished;
         if (finished === 'unknown')
           await setTimeout(Math.min(lookUpDelayMs * 2 ** waits, giveUpAtMs - performance.now()));
@@ -130,6 +135,7 @@ export class IdempotencyService {
   /**
    * Claims the idempotency key. If the operation refuses the request, the cause may be the request itself: a failover
    * or a restore lost its claim, but the object that it created is back. The method then returns that object as `lost`.
+   * The same if the operation does not know yet what is lost.
    */
   async #take<Request, Prepared, Effect, Result>(
     operation: Operation<Request, Prepared, Effect, Result>,
@@ -152,7 +158,7 @@ export class IdempotencyService {
       );
       return { taken, lost: null };
     } catch (error) {
-      const isRefused = error === refusal && error instanceof Failure;
+      const isRefused = error === refusal && (error instanceof Failure || error instanceof RecoverFirst);
       const mayBeLost = isRefused && key !== undefined && !operation.isChange;
       const lost = mayBeLost ? await operation.find(this.#claims.preview(wanted)) : null;
       if (lost === null) throw error;
@@ -364,4 +370,11 @@ export class IdempotencyService {
     this.#claims.end(claim);
     return isOpen;
   }
+}
+
+/** The request can start again once it has recovered what another request's claim depends on. */
+async function endIfRecovered(error: unknown): Promise<'ended'> {
+  if (!(error instanceof RecoverFirst)) throw error;
+  await error.recover();
+  return 'ended';
 }

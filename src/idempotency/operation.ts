@@ -147,6 +147,20 @@ export class ReservationHeld extends Error {
   }
 }
 
+/**
+ * Thrown by `reserve` or `prepare` if commits are lost and what the request depends on may be among them. The request
+ * recovers it with no transaction open, and starts again.
+ */
+export class RecoverFirst extends Error {
+  override readonly name = 'RecoverFirst';
+  readonly recover: () => Promise<void>;
+
+  constructor(recover: () => Promise<void>) {
+    super('commits may be lost');
+    this.recover = recover;
+  }
+}
+
 export interface Recorded<Result> {
   readonly result: Result;
   /** The row differs from what the call returned, and only the processor knows which is newer. */

@@ -1,7 +1,7 @@
 import { Failure } from '../errors.ts';
-import { type Admission, ReservationHeld } from '../idempotency/operation.ts';
+import { type Admission, RecoverFirst, ReservationHeld } from '../idempotency/operation.ts';
 import { correct } from '../mirrors/refresh.ts';
-import { groupOf, soldGroupOf } from '../model/plan.ts';
+import { groupOf, type Plan, soldGroupOf } from '../model/plan.ts';
 import type { Subscription } from '../model/subscription.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
@@ -12,10 +12,19 @@ import type { SubscriptionStore } from './subscription-store.ts';
 export interface GroupParts {
   readonly groups: GroupReservationStore;
   readonly store: SubscriptionStore;
-  readonly plans: PlanService;
+  readonly plans: Pick<PlanService, 'findAll'>;
+  readonly lostCommits: LostCommits;
 }
 
-interface HolderParts extends GroupParts {
+/** What a failover or a restore lost, while recovery has not passed. */
+export interface LostCommits {
+  /** Whether the open checkouts and live subscriptions of the customer were recovered in this history. */
+  areRecovered(customerId: string, history: number): boolean;
+  recoverOf(customerId: string, history: number): Promise<void>;
+}
+
+interface HolderParts extends Pick<GroupParts, 'groups' | 'store'> {
+  readonly plans: Pick<PlanService, 'findAll' | 'finishAddOnChange'>;
   readonly database: Database;
   readonly mirror: SubscriptionMirror;
   readonly openCheckouts: OpenCheckouts;
@@ -50,8 +59,8 @@ export type Joined = Pick<Joining, 'customerId' | 'planId' | 'isSold' | 'subscri
  * Reserves the group of a plan for a claim, until the claim is recorded or released. Fails if the customer has a live
  * subscription to a plan that is in this group now. The reservation comes before the check: if it waited for another
  * claim, the check sees the subscription that the other claim recorded. A claim that was admitted is not checked again,
- * because its plan may have joined a taken group since. Returns the claim or the open checkout that holds the group. Null
- * if there is no group.
+ * because its plan may have joined a taken group since. If commits may be lost, the processor is asked first, and every
+ * claim is checked. Returns the claim or the open checkout that holds the group. Null if there is no group.
  */
 export async function reserveGroup(
   tx: Transaction,
@@ -63,16 +72,50 @@ export async function reserveGroup(
   const groupName = await groupToJoin(tx, parts, joining);
   if (groupName === null) return null;
   const held = admission === 'new' ? [] : await groups.listGroups(tx, claimId);
-  if (held.includes(groupName)) return claimId;
-  const holder = await groups.reserve(tx, { customerId, groupName, subscriptionId, claimId });
+  const own = held.find((one) => one.groupName === groupName);
+  if (own?.newHistory === null) return claimId;
+  const reservation = { customerId, groupName, subscriptionId, claimId };
+  const { claimId: holder, newHistory } = await groups.reserve(tx, reservation);
+  requireRecovered(parts, customerId, newHistory);
   // The plan was moved to another group after the claim was admitted.
-  if (held.length > 0) return claimId;
-  if (admission === 'again') return holder;
+  if (own === undefined && held.length > 0) return claimId;
+  if (admission === 'again' && newHistory === null) return holder;
   const others = await listLive(tx, parts, joining, groupName);
   const live = others.find(({ status }) => !(joining.replacesIncomplete && status === 'incomplete'));
   if (live !== undefined) throw alreadySubscribed(live.id);
   if (holder !== claimId && !(await joining.shares?.(tx, holder))) throw groupHeld(holder);
   return holder;
+}
+
+/** Call it after a reservation, with what that says about the history. */
+export function requireRecovered(
+  { lostCommits }: Pick<GroupParts, 'lostCommits'>,
+  customerId: string,
+  newHistory: number | null,
+): void {
+  if (newHistory === null || lostCommits.areRecovered(customerId, newHistory)) return;
+  throw new RecoverFirst(() => lostCommits.recoverOf(customerId, newHistory));
+}
+
+/**
+ * Lets an open checkout hold the group of its plan. Usually it does so since its request. If not, the group may be taken:
+ * then the result is false, and it holds nothing.
+ */
+export async function holdGroup(
+  tx: Transaction,
+  parts: Omit<GroupParts, 'lostCommits'>,
+  plan: Plan,
+  joining: Pick<Joining, 'customerId' | 'subscriptionId' | 'claimId'>,
+): Promise<boolean> {
+  const { groups } = parts;
+  const { customerId, subscriptionId, claimId } = joining;
+  const groupName = soldGroupOf(plan);
+  if (groupName === null) return true;
+  const reserved = await groups.reserve(tx, { customerId, groupName, subscriptionId, claimId });
+  if (reserved.claimId !== claimId) return false;
+  if (!reserved.isNew || (await listLive(tx, parts, joining, groupName)).length === 0) return true;
+  await groups.endReservation(tx, claimId);
+  return false;
 }
 
 /** Thrown if another claim, or an open checkout, holds the group. */
@@ -83,7 +126,7 @@ export function groupHeld(holderId: string): ReservationHeld {
 /** The other live subscriptions of the customer to plans of the group that this plan is in. */
 export async function listLiveOfGroup(
   tx: Transaction,
-  parts: Omit<GroupParts, 'groups'>,
+  parts: Pick<GroupParts, 'store' | 'plans'>,
   joining: Joined,
 ): Promise<readonly Subscription[]> {
   const groupName = await groupToJoin(tx, parts, joining);
@@ -127,7 +170,7 @@ export async function correctReserved(
 /** Fails if the customer has another live subscription to a plan of the group that this plan is in. Reserves nothing. */
 export async function refuseTakenGroup(
   tx: Transaction,
-  parts: Omit<GroupParts, 'groups'>,
+  parts: Pick<GroupParts, 'store' | 'plans'>,
   joining: Joined,
 ): Promise<void> {
   const [live] = await listLiveOfGroup(tx, parts, joining);
@@ -137,8 +180,8 @@ export async function refuseTakenGroup(
 /** The other live subscriptions of the customer to plans of the group, or with a pending change to one, oldest first. */
 async function listLive(
   tx: Transaction,
-  { store, plans }: Omit<GroupParts, 'groups'>,
-  { customerId, subscriptionId }: Joined,
+  { store, plans }: Pick<GroupParts, 'store' | 'plans'>,
+  { customerId, subscriptionId }: Pick<Joined, 'customerId' | 'subscriptionId'>,
   groupName: string,
 ): Promise<readonly Subscription[]> {
   const open = await store.listOpenOfCustomer(tx, customerId);

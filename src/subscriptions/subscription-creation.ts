@@ -3,6 +3,7 @@ import type { CheckedOperation, CheckedReservingOperation } from '../idempotency
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { hasEnded, type Subscription } from '../model/subscription.ts';
 import type { PlanQuantity } from '../model/subscription-items.ts';
+import type { PlanService } from '../plans/plan-service.ts';
 import type { Database } from '../platform/postgres.ts';
 import { explainMethodRefusal } from '../processor/explain-method-refusal.ts';
 import { objectMissing } from '../processor/port/attempt.ts';
@@ -45,6 +46,7 @@ type PreparedSubscription = Pick<
 >;
 
 export interface SubscriptionParts extends GroupParts {
+  readonly plans: PlanService;
   readonly database: Database;
   readonly mirror: SubscriptionMirror;
   readonly customers: CustomerService;
@@ -155,7 +157,7 @@ export function reservingSubscriptionCreation(parts: SubscriptionParts): Reservi
       const { customerId, planId } = request;
       const joining = { customerId, planId, subscriptionId: id, claimId: id };
       const holder = await reserveGroup(tx, parts, { ...joining, admission });
-      if (holder === null && wantsOneTrial(request)) await reserveTrial(tx, parts.groups, joining);
+      if (holder === null && wantsOneTrial(request)) await reserveTrial(tx, parts, joining);
     },
   };
 }

@@ -2,14 +2,13 @@ import { ReservationHeld } from '../idempotency/operation.ts';
 import { groupOf, ownGroupOf, type Plan } from '../model/plan.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
-import type { GroupReservationStore } from './group-reservation-store.ts';
-import type { Joining } from './reserve-group.ts';
+import { type GroupParts, type Joining, requireRecovered } from './reserve-group.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 
 interface TrialParts {
   readonly database: Database;
   readonly store: SubscriptionStore;
-  readonly plans: PlanService;
+  readonly plans: Pick<PlanService, 'findAll'>;
 }
 
 /**
@@ -38,10 +37,12 @@ export async function hadTrial(
  */
 export async function reserveTrial(
   tx: Transaction,
-  groups: GroupReservationStore,
+  parts: Pick<GroupParts, 'groups' | 'lostCommits'>,
   { customerId, planId, subscriptionId, claimId }: Omit<Joining, 'admission'>,
 ): Promise<void> {
   const groupName = ownGroupOf({ id: planId });
-  const holder = await groups.reserve(tx, { customerId, groupName, subscriptionId, claimId });
+  const reservation = { customerId, groupName, subscriptionId, claimId };
+  const { claimId: holder, newHistory } = await parts.groups.reserve(tx, reservation);
+  requireRecovered(parts, customerId, newHistory);
   if (holder !== claimId) throw new ReservationHeld(holder, 'look up');
 }

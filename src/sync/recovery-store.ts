@@ -13,21 +13,33 @@ export interface RecoveryPosition {
   readonly readUntil: Date | null;
   /** The listing that an earlier run did not finish. */
   readonly listing: EventListing | null;
+  /** Since when commits may be lost, after a failover or a restore. Null if recovery has passed since. */
+  readonly lostSince: Date | null;
   readonly databaseNow: Date;
 }
 
 /** All SQL for till.recovery. */
 export class RecoveryStore {
-  async read(db: Queryable): Promise<RecoveryPosition> {
-    const [row] = await db.query<Omit<RecoveryPosition, 'listing'> & Nullable<EventListing>>(
-      `select read_until as "readUntil", listing_since as since, listing_until as until, listing_cursor as cursor,
-         now() as "databaseNow"
+  /** Reads the position at the beginning of a run. In a new history, also remembers since when commits may be lost. */
+  async begin(tx: Queryable): Promise<RecoveryPosition> {
+    const [row] = await tx.query<Omit<RecoveryPosition, 'listing'> & Nullable<EventListing>>(
+      `with noted as (
+         update till.recovery set history = coalesce(history, till.history()), lost_since =
+           case when history is not null then coalesce(least(lost_since, listing_since, read_until), now()) end
+         where history is distinct from till.history() returning lost_since)
+       select read_until as "readUntil", listing_since as since, listing_until as until, listing_cursor as cursor,
+         (select lost_since from noted) as "lostSince", now() as "databaseNow"
        from till.recovery`,
     );
     if (row === undefined) throw new Error('till.recovery has no row');
-    const { readUntil, databaseNow, since, until, cursor } = row;
+    const { readUntil, lostSince, databaseNow, since, until, cursor } = row;
     const listing = since === null || until === null ? null : { since, until, cursor };
-    return { readUntil, listing, databaseNow };
+    return { readUntil, listing, lostSince, databaseNow };
+  }
+
+  /** Nothing is missing in this history any more. */
+  async finishHistory(tx: Queryable): Promise<void> {
+    await tx.query('update till.recovery set history = till.history(), lost_since = null');
   }
 
   /** Stores the progress of a listing. */

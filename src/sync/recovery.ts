@@ -5,6 +5,7 @@ import type { PlatformParts } from '../platform/parts.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
 import { type Job, type JobRun, pause } from './job.ts';
+import type { LostObjects } from './lost-objects.ts';
 import type { EventListing, RecoveryPosition, RecoveryStore } from './recovery-store.ts';
 import { refreshObject } from './refresh-object.ts';
 
@@ -26,6 +27,7 @@ interface RecoveryParts extends Pick<PlatformParts, 'clock' | 'logger' | 'metric
   readonly store: RecoveryStore;
   readonly processor: Processor;
   readonly inbox: Inbox;
+  readonly lostObjects: LostObjects;
   /** Mirrors whose rows can become stale. */
   readonly staleMirrors: readonly StaleMirror[];
   /** Compares everything with the processor. Waits for `pace` between its calls. */
@@ -47,14 +49,17 @@ export class Recovery {
 
   async #run(signal: AbortSignal | undefined): Promise<boolean> {
     const { job, store, logger } = this.#parts;
-    const run = await job.take((tx) => store.read(tx), signal);
+    const run = await job.take((tx) => store.begin(tx), signal);
     if (run === undefined) {
       logger.info('recovery skipped: another process holds the lease');
       return false;
     }
     try {
       await this.#readEvents(run);
+      const { lostSince } = run.begun;
+      if (lostSince !== null) await this.#recoverLost(lostSince, run);
       await this.#checkStaleRows(run);
+      if (lostSince !== null) await run.write((tx) => store.finishHistory(tx));
       return true;
     } finally {
       await run.release();
@@ -116,6 +121,12 @@ export class Recovery {
     }
     if (missed > 0) logger.warn({ missed, since }, 'missed events found');
     await run.write((tx) => store.finishListing(tx, until));
+  }
+
+  /** An open checkout has no event yet, and a worker may not have applied the events of a subscription yet. */
+  #recoverLost(lostSince: Date, run: RecoveryRun): Promise<void> {
+    const since = new Date(lostSince.getTime() - overlapMs);
+    return this.#parts.lostObjects.recoverSince(since, () => pause(run));
   }
 
   async #checkStaleRows(run: RecoveryRun): Promise<void> {

@@ -87,7 +87,11 @@ export function composeMirrors(parts: ComposedParts, stores: Stores) {
     ...shared,
     ...{ subscriptions, invoices, payments },
     store: stores.checkouts,
-    groups: stores.groups,
+    grouping: {
+      groups: stores.groups,
+      store: stores.subscriptions,
+      plans: { findAll: (tx, ids) => stores.plans.find(tx, ids) },
+    },
   });
   const mirrors: Mirrors = {
     ...{ customers, plans, payments, invoicePayments, disputes, refunds, subscriptions, invoices, checkouts },

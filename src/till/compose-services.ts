@@ -48,6 +48,7 @@ import { Backfills } from '../sync/backfill.ts';
 import type { BackfillStore } from '../sync/backfill-store.ts';
 import { EventApplier } from '../sync/event-applier.ts';
 import { Job } from '../sync/job.ts';
+import { LostObjects } from '../sync/lost-objects.ts';
 import type { Mirrors } from '../sync/mirrors.ts';
 import { Recovery } from '../sync/recovery.ts';
 import { RecoveryStore } from '../sync/recovery-store.ts';
@@ -242,6 +243,7 @@ function composeDomain(
     mirror: mirrors.customers,
   });
   const plans = new PlanService({ ...parts, store: stores.plans, mirror: mirrors.plans });
+  const lostObjects = new LostObjects({ ...parts, mirrors, customers });
   const payments = new PaymentService({
     ...parts,
     store: stores.payments,
@@ -262,6 +264,7 @@ function composeDomain(
     groups: stores.groups,
     mirror: mirrors.subscriptions,
     invoices: mirrors.invoices,
+    lostCommits: lostObjects,
     customers,
     plans,
     openCheckouts,
@@ -271,7 +274,7 @@ function composeDomain(
     ...{ customers, plans, subscriptions },
     store: stores.checkouts,
     mirror: mirrors.checkouts,
-    grouping: { groups: stores.groups, store: stores.subscriptions, plans },
+    grouping: { groups: stores.groups, store: stores.subscriptions, plans, lostCommits: lostObjects },
   });
   const invoices = new InvoiceService({ ...parts, store: stores.invoices, plans: mirrors.plans });
   const paymentMethods = new PaymentMethodService({ ...parts, customers, subscriptions });
@@ -282,7 +285,7 @@ function composeDomain(
   const searched = { ...stores, webhookEvents: new WebhookEventStore(), events: new EventStore() };
   const search = new SearchService({ ...parts, stores: searched });
   const resources = { customers, plans, payments, refunds, subscriptions, invoices, checkouts };
-  return { ...resources, paymentMethods, portal, entitlements, keys, audit, search };
+  return { ...resources, lostObjects, paymentMethods, portal, entitlements, keys, audit, search };
 }
 
 type Domain = ReturnType<typeof composeDomain>;

@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { createCheckout, pages } from '../support/checkouts.ts';
 import { type Costs, startCountedBackend } from '../support/database-costs.ts';
 import type { EventPage } from '../support/event-feed.ts';
 import { startEventSink } from '../support/event-sink.ts';
@@ -35,6 +36,8 @@ const table: Readonly<Record<string, Costs>> = {
   'a created plan': { statements: 7, roundTrips: 6, rows: 4, walRecords: 21 },
   'a created payment': { statements: 7, roundTrips: 6, rows: 5, walRecords: 29 },
   'a created subscription': { statements: 19, roundTrips: 14, rows: 5, walRecords: 30 },
+  'a created subscription of a group': { statements: 24, roundTrips: 19, rows: 7, walRecords: 35 },
+  'a created checkout of a group': { statements: 28, roundTrips: 26, rows: 7, walRecords: 35 },
   // One statement, one row and its index entries are those of the audit log.
   'a created refund': { statements: 19, roundTrips: 16, rows: 9, walRecords: 49 },
   'a queued webhook': { statements: 8, roundTrips: 5, rows: 4, walRecords: 31 },
@@ -127,6 +130,15 @@ test('creations cost what the table says', async () => {
   await measure('a created plan', () => createPlan(till));
   await measure('a created payment', () => createPayment(till, { customerId: customer.id }));
   await measure('a created subscription', () => createSubscription(till, order));
+  const grouped = { planId: (await createPlan(till, { group: 'main' })).id };
+  const buyers: string[] = [];
+  for (let run = 0; run < 2 * runs; run += 1) buyers.push((await createCustomer(till)).id);
+  await measure('a created subscription of a group', (run) =>
+    createSubscription(till, { ...grouped, customerId: buyers[run] ?? '' }),
+  );
+  await measure('a created checkout of a group', (run) =>
+    createCheckout(till, { ...pages, ...grouped, customerId: buyers[runs + run] ?? '' }),
+  );
   const payments: PaymentBody[] = [];
   for (let run = 0; run < runs; run += 1) payments.push(await createPaidPayment(till));
   await till.settle();

@@ -5,21 +5,15 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { type TestContext, test } from 'node:test';
-import { type Backend, openSql, startBackend } from '../support/backend.ts';
-import { effort } from '../support/effort.ts';
+import { test } from 'node:test';
+import type { Backend } from '../support/backend.ts';
 import { type EventBody, type EventPage, openStream } from '../support/event-feed.ts';
 import { startEventSink } from '../support/event-sink.ts';
 import { appendForIds, idOfPlace } from '../support/stored-events.ts';
-import { TcpLine } from '../support/tcp-line.ts';
-import { backendEnvironment } from '../support/till-in-child.ts';
 import { until } from '../support/until.ts';
-import { startWholeTill, type WholeTill } from '../support/whole-till.ts';
-import { copyFiles, promote, replicaSettings, startOnCopy } from './rig/postgres-copy.ts';
-import { PostgresServer } from './rig/postgres-server.ts';
+import type { WholeTill } from '../support/whole-till.ts';
+import { startLossyStage, waysBut } from './rig/lossy-stage.ts';
 
-/** Regular recovery must not be what helps. */
-const recoveryDelayMs = 3_600_000;
 /** More than the 32 values that PostgreSQL draws from a sequence in advance. */
 const lostCount = 60;
 const keptCount = 10;
@@ -27,20 +21,9 @@ const newCount = 20;
 /** Of one endpoint. */
 const sentAtATime = 10;
 
-const ways = {
-  'an asynchronous failover to a standby': 'standby',
-  'a copy of the files that keeps its timeline': 'primary',
-} as const;
-
-/** Both ways. The short form has one for each test. */
-function waysBut(left: keyof typeof ways) {
-  const all = Object.entries(ways);
-  return effort({ short: all.filter(([name]) => name !== left), long: all });
-}
-
 for (const [name, as] of waysBut('an asynchronous failover to a standby'))
   test(`${name}: readers get what exists, and each new event once`, async (t) => {
-    const stage = await startStage(t);
+    const stage = await startLossyStage(t);
     const { backend, tills } = stage;
     const [one, other] = tills;
     const kept = await append(backend, keptCount);
@@ -89,7 +72,7 @@ for (const [name, as] of waysBut('an asynchronous failover to a standby'))
 
 for (const [name, as] of waysBut('a copy of the files that keeps its timeline'))
   test(`${name}: what was acknowledged comes back at once, and no position is used again`, async (t) => {
-    const stage = await startStage(t);
+    const stage = await startLossyStage(t);
     const { backend, tills } = stage;
     await append(backend, keptCount);
     await stage.save();
@@ -117,7 +100,7 @@ for (const [name, as] of waysBut('a copy of the files that keeps its timeline'))
   });
 
 test('an endpoint gets no lost event that was not sent yet, what failed in the lost part again, and every new event', async (t) => {
-  const stage = await startStage(t);
+  const stage = await startLossyStage(t);
   const { backend, tills } = stage;
   const held: ((status: number) => void)[] = [];
   let isHolding = true;
@@ -152,55 +135,6 @@ test('an endpoint gets no lost event that was not sent yet, what failed in the l
     false,
   );
 });
-
-type Save = () => Promise<void>;
-type Lose = (as: 'primary' | 'standby', first?: (sql: Backend['sql']) => Promise<void>) => Promise<void>;
-
-interface Stage {
-  readonly backend: Backend;
-  readonly tills: readonly [WholeTill, WholeTill];
-  /** Copies the files of the server, as they are now. */
-  readonly save: Save;
-  /** The server dies, and another one on the copy takes its place. `first` runs before any process reaches it. */
-  readonly lose: Lose;
-}
-
-/** Two processes, and a way to their database that can lead to another server. */
-async function startStage(t: TestContext): Promise<Stage> {
-  let primary = await PostgresServer.start(replicaSettings);
-  t.after(() => primary.remove());
-  const line = await TcpLine.open(primary.socketPath);
-  t.after(() => line.close());
-  const backend = await startBackend(t, { databaseUrl: primary.urlBy(line.port) });
-  const environment = { ...backendEnvironment(backend), EVENT_ENDPOINTS_ALLOW_PRIVATE: 'true' };
-  const start = async () => {
-    const till = await startWholeTill(environment, { recoveryDelayMs });
-    backend.atEnd(() => till.stop());
-    return till;
-  };
-  const tills = [await start(), await start()] as const;
-  let copy = '';
-  return {
-    backend,
-    tills,
-    save: async () => {
-      primary.freeze();
-      copy = await copyFiles(primary);
-      primary.thaw();
-    },
-    lose: async (as, first = async () => {}) => {
-      const former = primary;
-      await former.stop('kill -9');
-      primary = await startOnCopy(copy, as);
-      if (as === 'standby') await promote(primary);
-      const ends: (() => unknown)[] = [];
-      await first(openSql(primary.url, (end) => void ends.push(end)));
-      for (const end of ends) await end();
-      line.leadTo(primary.socketPath);
-      await former.remove();
-    },
-  };
-}
 
 function append({ sql }: Backend, count: number): Promise<readonly string[]> {
   return appendForIds(

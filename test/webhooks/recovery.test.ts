@@ -440,7 +440,7 @@ test('a run whose lease ran out can neither write nor give back the lease of the
     const [first, second] = others.map(
       ({ job }) =>
         () =>
-          job.take((tx) => store.read(tx)),
+          job.take((tx) => store.begin(tx)),
     );
     assert(first && second);
     const early = await first();

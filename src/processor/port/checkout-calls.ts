@@ -17,7 +17,9 @@ export interface CheckoutCalls {
   expire(order: KeyedWrite & { readonly processorCheckoutSessionId: string }): Promise<Attempt<null>>;
   find(lookUp: CustomerLookUp): Promise<Marked<CheckoutWithUrl> | null>;
   /** The open ones. */
-  list(filter: ListingStart & { readonly processorCustomerId?: string }): Pages<CheckoutNotice>;
+  list(
+    filter: ListingStart & { readonly processorCustomerId?: string; readonly createdSince?: Date },
+  ): Pages<CheckoutNotice>;
 }
 
 export interface NewCheckout extends Creation {

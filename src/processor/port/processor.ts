@@ -255,7 +255,11 @@ export interface SubscriptionCalls {
   find(lookUp: CustomerLookUp): Promise<Marked<SubscriptionWithSecrets> | null>;
   /** `isOpen`: leaves out canceled subscriptions. */
   list(
-    filter: ListingStart & { readonly processorCustomerId?: string; readonly isOpen?: true },
+    filter: ListingStart & {
+      readonly processorCustomerId?: string;
+      readonly createdSince?: Date;
+      readonly isOpen?: true;
+    },
   ): Pages<SubscriptionFacts>;
 }
 

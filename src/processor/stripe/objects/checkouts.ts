@@ -57,9 +57,12 @@ export function createCheckoutCalls(context: AdapterContext): CheckoutCalls {
       return found && withRequest(found, await read(found.id, { localId: found.localId, customer }));
     },
 
-    list: ({ processorCustomerId, ...place }) => {
-      const ofCustomer = processorCustomerId === undefined ? {} : { customer: processorCustomerId };
-      const fetch = fetchFrom(stripe.checkout.sessions, { status: 'open', ...ofCustomer });
+    list: ({ processorCustomerId, createdSince: since, ...place }) => {
+      const fetch = fetchFrom(stripe.checkout.sessions, {
+        status: 'open',
+        ...(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
+        ...(since === undefined ? {} : createdSince(since)),
+      });
       return mapPages(context, 'checkouts.list', fetch, mapListedCheckout, place);
     },
   };

@@ -55,12 +55,13 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
       return found && withRequest(found, await read(found.id, { localId: found.localId, customer }));
     },
 
-    list: ({ processorCustomerId, isOpen = false, ...place }) => {
+    list: ({ processorCustomerId, createdSince: since, isOpen = false, ...place }) => {
       const fetch = fetchFrom(stripe.subscriptions, {
         // Without a status filter, the processor leaves out canceled subscriptions.
         ...(isOpen ? {} : { status: 'all' }),
         expand: termExpansionsInList,
         ...(processorCustomerId === undefined ? {} : { customer: processorCustomerId }),
+        ...(since === undefined ? {} : createdSince(since)),
       });
       return mapPages(context, 'subscriptions.list', fetch, mapSubscription, place);
     },
