@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { liveState } from './api/live.ts';
+import { timeZone } from './format/time-zone.ts';
 import { leave } from './leave.ts';
 import { home } from './links.ts';
 import { navigation } from './navigation.ts';
@@ -88,6 +89,7 @@ function SignedInAs() {
       <button type="button" onClick={() => leave('everywhere')}>
         End all sessions
       </button>
+      <p class="quiet">Times in {timeZone.name}</p>
       <p class="quiet">Till {document.documentElement.dataset['version']}</p>
     </div>
   );

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import { mediaTypeOf, readyFile, sendReadyFile } from '../http/ready-file.ts';
+import { highQuality, mediaTypeOf, readyFile, sendReadyFile } from '../http/ready-file.ts';
 import { shareConcurrent } from '../platform/share-concurrent.ts';
 import { version } from '../platform/version.ts';
 import { pageHeaders } from './page-headers.ts';
@@ -14,6 +14,8 @@ interface SignInWays {
 }
 
 interface ConsoleRouteParts extends SignInWays {
+  /** In which the console shows and reads all times. */
+  readonly timeZone: string;
   /** Rejects, within about a second, when the database cannot be reached. */
   readonly reachDatabase: () => Promise<void>;
 }
@@ -21,9 +23,9 @@ interface ConsoleRouteParts extends SignInWays {
 /** Serves the console: the same page for every path below /console, and the files that it loads. */
 export function registerConsoleRoutes(
   app: FastifyInstance,
-  { reachDatabase, ...ways }: ConsoleRouteParts,
+  { reachDatabase, ...values }: ConsoleRouteParts,
 ): void {
-  const page = readyFile(pageWith(ways), 'text/html; charset=utf-8');
+  const page = readyFile(pageWith(values), 'text/html; charset=utf-8');
   const schema = { hide: true };
   for (const url of ['/console', '/console/*'])
     app.get(url, { schema }, (request, reply) => {
@@ -33,7 +35,7 @@ export function registerConsoleRoutes(
   // A file that does not exist is not a page.
   app.get('/console/assets/*', { schema }, (_request, reply) => reply.callNotFound());
   for (const name of assets) {
-    const asset = readyFile(readDist(name), mediaTypeOf(name));
+    const asset = readyFile(readDist(name), mediaTypeOf(name), highQuality);
     app.get(`/console/assets/${name}`, { schema }, (request, reply) => sendReadyFile(request, reply, asset));
   }
   registerPulse(app, reachDatabase);
@@ -56,11 +58,16 @@ function readDist(name: string): Buffer {
   return readFileSync(new URL(`../../console/dist/${name}`, import.meta.url));
 }
 
-function pageWith({ hasKeySignIn, hasSingleSignOn }: SignInWays): Buffer {
+function pageWith({
+  hasKeySignIn,
+  hasSingleSignOn,
+  timeZone,
+}: Omit<ConsoleRouteParts, 'reachDatabase'>): Buffer {
   const ways = [...(hasKeySignIn ? ['key'] : []), ...(hasSingleSignOn ? ['single-sign-on'] : [])].join(' ');
   const page = readDist('index.html')
     .toString()
     .replace('data-sign-in=""', `data-sign-in="${ways}"`)
+    .replace('data-time-zone=""', `data-time-zone="${timeZone}"`)
     .replace('data-version=""', `data-version="${version}"`);
   return Buffer.from(page);
 }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
+import { assertProperty } from '../../test/support/seeds.ts';
 import { isTimeZone, TimeZone } from './time-zone.ts';
 
 const berlin = new TimeZone('Europe/Berlin');
@@ -47,4 +49,54 @@ test('only names of the IANA database are time zones', () => {
     assert.ok(isTimeZone(name), name);
   for (const name of ['', 'Berlin', 'Europe/Nowhere', '+01:00', '-0500', 'Europe/Berlin ', "x'y", '../etc'])
     assert.ok(!isTimeZone(name), name);
+});
+
+test('a time of day that clocks skip is the time at which they do, and one that comes twice is the first', () => {
+  const timeOf = (zone: string, local: string) => iso(new TimeZone(zone).timeOf(local));
+  const [sao, kolkata, apia] = ['America/Sao_Paulo', 'Asia/Kolkata', 'Pacific/Apia'];
+  assert.equal(timeOf('UTC', '2026-03-29T02:30'), '2026-03-29T02:30:00.000Z');
+  assert.equal(timeOf('Europe/Berlin', '2026-03-29T01:59'), '2026-03-29T00:59:00.000Z');
+  assert.equal(timeOf('Europe/Berlin', '2026-03-29T02:30'), '2026-03-29T01:00:00.000Z');
+  assert.equal(timeOf('Europe/Berlin', '2026-03-29T03:00'), '2026-03-29T01:00:00.000Z');
+  assert.equal(timeOf('Europe/Berlin', '2026-10-25T02:30'), '2026-10-25T00:30:00.000Z');
+  assert.equal(timeOf('Europe/Berlin', '2026-10-25T03:00'), '2026-10-25T02:00:00.000Z');
+  // Clocks go from 00:00 to 01:00, and in autumn from 00:00 to 23:00.
+  assert.equal(timeOf(sao, '2018-11-04T00:00'), '2018-11-04T03:00:00.000Z');
+  assert.equal(timeOf(sao, '2018-02-17T23:30'), '2018-02-18T01:30:00.000Z');
+  assert.equal(timeOf(sao, '2018-02-18T00:00'), '2018-02-18T03:00:00.000Z');
+  assert.equal(timeOf(kolkata, '2026-01-01T00:00'), '2025-12-31T18:30:00.000Z');
+  // The zone skipped the 30th.
+  assert.equal(timeOf(apia, '2011-12-29T23:59'), '2011-12-30T09:59:00.000Z');
+  assert.equal(timeOf(apia, '2011-12-30T12:00'), '2011-12-30T10:00:00.000Z');
+  assert.equal(timeOf(apia, '2011-12-31T00:00'), '2011-12-30T10:00:00.000Z');
+  assert.ok(Number.isNaN(berlin.timeOf('')));
+});
+
+test('what clocks show leads back to the same time, or to the first at which they show it', async () => {
+  const zones = ['Europe/Berlin', 'America/Sao_Paulo', 'Asia/Kolkata', 'Pacific/Apia', 'Australia/Lord_Howe'];
+  const [fromMinute, toMinute] = [Date.parse('2005-01-01') / 60_000, Date.parse('2030-01-01') / 60_000];
+  const times = fc.integer({ min: fromMinute, max: toMinute }).map((minute) => minute * 60_000);
+  const changes = zones.flatMap((name) => {
+    const zone = new TimeZone(name);
+    const hours = Array.from(
+      { length: 25 * 8_766 },
+      (_, hour) => Date.parse('2005-01-01') + hour * 3_600_000,
+    );
+    const offsetOf = (ms: number) => Date.parse(`${zone.localOf(ms)}Z`) - ms;
+    return hours.filter((ms) => offsetOf(ms) !== offsetOf(ms + 3_600_000));
+  });
+  const nearChanges = fc
+    .tuple(fc.constantFrom(...changes), fc.integer({ min: -2_000, max: 2_000 }))
+    .map(([ms, minutes]) => ms + minutes * 60_000);
+  await assertProperty(
+    fc.property(fc.constantFrom(...zones), fc.oneof(times, nearChanges), (name, timeMs) => {
+      const zone = new TimeZone(name);
+      const local = zone.localOf(timeMs);
+      const found = zone.timeOf(local);
+      assert.equal(zone.localOf(found), local);
+      assert.ok(found <= timeMs && timeMs - found <= 3_600_000, `${name} ${iso(timeMs)}`);
+      const day = zone.dayOf(timeMs);
+      assert.equal(zone.timeOf(`${day}T00:00`), zone.startOf(day), `${name} ${day}`);
+    }),
+  );
 });

@@ -39,7 +39,7 @@ export class TimeZone {
 
   /** The day of a time. */
   dayOf(timeMs: number): string {
-    return this.#isUtc ? dayOf(timeMs) : dayOf(timeMs + this.#offsetMs(timeMs));
+    return dayOf(timeMs + this.#offsetMs(timeMs));
   }
 
   /** The day of a time in ISO 8601, in UTC, as the API writes times. */
@@ -65,7 +65,31 @@ export class TimeZone {
     return day === lastDay ? lastMs : this.startOf(dayOf(Date.parse(day) + 86_400_000));
   }
 
+  /** What clocks show at a time, to the minute: `2026-03-29T03:00`. */
+  localOf(timeMs: number): string {
+    return new Date(timeMs + this.#offsetMs(timeMs)).toISOString().slice(0, 'YYYY-MM-DDTHH:mm'.length);
+  }
+
+  /**
+   * The first time at which clocks show this. If they skip it, the time at which they do. NaN for what is not a local time.
+   */
+  timeOf(local: string): number {
+    const localMs = Date.parse(`${local}Z`);
+    if (Number.isNaN(localMs)) return localMs;
+    const around = [localMs - offsetMsMax, localMs + offsetMsMax].map((timeMs) => this.#offsetMs(timeMs));
+    // With the greater offset it is earlier.
+    let [before, from] = [localMs - Math.max(...around), localMs - Math.min(...around)];
+    if (before + this.#offsetMs(before) === localMs) return before;
+    while (from - before > minuteMs) {
+      const between = before + Math.floor((from - before) / 2 / minuteMs) * minuteMs;
+      if (between + this.#offsetMs(between) >= localMs) from = between;
+      else before = between;
+    }
+    return from;
+  }
+
   #offsetMs(timeMs: number): number {
+    if (this.#isUtc) return 0;
     const slot = Math.floor(timeMs / slotMs);
     const known = this.#offsetsMs.get(slot);
     if (known !== undefined) return known;

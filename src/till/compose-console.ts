@@ -16,6 +16,7 @@ import type { ConsoleConfig } from './config.ts';
 
 interface ConsoleParts extends Pick<PlatformParts, 'database' | 'clock' | 'logger'> {
   readonly config: ConsoleConfig;
+  readonly timeZone: string;
   readonly ring: ApiKeyRing;
   readonly keys: KeyService;
   readonly audit: AuditLog;
@@ -34,6 +35,7 @@ export function composeConsole(parts: ConsoleParts) {
     registerConsoleRoutes(app, {
       hasKeySignIn,
       hasSingleSignOn: oidc !== undefined,
+      timeZone: parts.timeZone,
       reachDatabase: () => parts.database.reach(),
     });
     registerSessionRoutes(app, { ...parts, access, sessions, guard, hasKeySignIn });

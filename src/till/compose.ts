@@ -142,7 +142,12 @@ async function composeApp(start: Start, input: AppInput): Promise<FastifyInstanc
   const shared = { database, ring: keys.ring, keys: storedKeys, audit, clock: systemClock, logger };
   const address = () => app.server.address();
   const operators = config.hasConsole
-    ? composeConsole({ ...shared, config: config.console, port: () => portOf(address(), config) })
+    ? composeConsole({
+        ...shared,
+        config: config.console,
+        timeZone: config.overviewTimeZone,
+        port: () => portOf(address(), config),
+      })
     : undefined;
   const guard = new ApiGuard({
     keys: keys.ring,

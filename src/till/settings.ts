@@ -180,7 +180,7 @@ export const settings = {
   OVERVIEW_TIME_ZONE: {
     default: 'UTC',
     about:
-      'the time zone of the days of the [overview](docs/overview.md), by its IANA name, such as `Europe/Berlin`; the same for all processes',
+      'the time zone of the days of the [overview](docs/overview.md) and of all times in the [console](docs/console.md), by its IANA name, such as `Europe/Berlin`; the same for all processes',
   },
   RETURN_URL_ORIGINS: {
     unset: 'any',

@@ -64,7 +64,7 @@ browserTest(
     const exact = new Intl.DateTimeFormat('en-US', {
       dateStyle: 'medium',
       timeStyle: 'short',
-      timeZone: 'Europe/Berlin',
+      timeZone: 'UTC',
     }).format(new Date(createdAt));
     assert.equal(await time.locator('.visually-hidden').textContent(), exact);
     assert.ok((await time.getAttribute('title'))?.includes(createdAt), 'the exact time is there on hover');

@@ -204,3 +204,23 @@ browserTest(
   },
   { on: startConsole },
 );
+
+browserTest(
+  'on a phone the days of the overview can be chosen, and changes are listed by the same periods',
+  async ({ page, open }) => {
+    const lastYear = new Date().getUTCFullYear() - 1;
+    const range = `from=${lastYear}-01-01&to=${lastYear}-12-31`;
+    await open('/console');
+    await page.getByRole('link', { name: 'Last year' }).click();
+    await page.waitForURL(new RegExp(`${range}$`));
+    await page.getByLabel('From (UTC)').waitFor();
+    await expectAccessible(page);
+    await open('/console/moves?currency=eur');
+    await page.getByRole('button', { name: 'Filters (1)' }).click();
+    assert.equal(await page.getByLabel('Days').locator('option').first().textContent(), 'Last 30 days');
+    await page.getByLabel('Days').selectOption('Last year');
+    await page.waitForURL(new RegExp(`${range}$`));
+    await expectAccessible(page);
+  },
+  { viewport: { width: 390, height: 844 } },
+);

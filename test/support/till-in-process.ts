@@ -191,6 +191,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
           ...shared,
           clock: options.clock ?? systemClock,
           config: { ...consoleConfig, ...options.console },
+          timeZone: options.overviewTimeZone ?? 'UTC',
           port: () => Number(new URL(url).port),
         })
       : undefined;

@@ -1,10 +1,12 @@
 import { useId, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { useResource } from '../api/use-resource.ts';
+import { toInstant, toLocal, withZone } from '../format/time-zone.ts';
 import { words } from '../format/words.ts';
 import { pageOf } from '../links.ts';
 import { till } from '../session.ts';
 import { DraftInput } from './draft-input.tsx';
+import { PeriodFilter, type RangeEnds } from './period-filter.tsx';
 
 /** A filter of a list. Its name is the parameter of the API and of the page's address. */
 export type Filter =
@@ -28,6 +30,15 @@ export type Filter =
       readonly isLowerCase?: true;
     }
   | { readonly kind: 'time' | 'day'; readonly name: string; readonly label: string }
+  /** Sets the filters that begin and end a range to a month, a quarter or a year. Has no value of its own. */
+  | {
+      readonly kind: 'period';
+      readonly name: string;
+      readonly label: string;
+      readonly ends: RangeEnds;
+      /** What the list shows without a range. */
+      readonly otherwise: string;
+    }
   /** Set by a link from the page of an object, and can only be removed. Its value is the id of the object. */
   | {
       readonly kind: 'object';
@@ -37,6 +48,13 @@ export type Filter =
     };
 
 export const createdFilters: readonly Filter[] = [
+  {
+    kind: 'period',
+    name: 'created',
+    label: 'Created',
+    ends: { kind: 'time', from: 'createdAfter', to: 'createdBefore' },
+    otherwise: 'Any time',
+  },
   { kind: 'time', name: 'createdAfter', label: 'Created from' },
   { kind: 'time', name: 'createdBefore', label: 'Created before' },
 ];
@@ -88,8 +106,8 @@ export function filterValues(
   filters: readonly Filter[],
   query: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
-  const entries = filters.flatMap(({ name }) => {
-    const value = query[name];
+  const entries = filters.flatMap(({ kind, name }) => {
+    const value = kind === 'period' ? undefined : query[name];
     return value === undefined || value === '' ? [] : [[name, value] as const];
   });
   return Object.fromEntries(entries);
@@ -103,10 +121,9 @@ export function Filters({ filters, hint }: { readonly filters: readonly Filter[]
   const { path, query, route } = useLocation();
   const values = filterValues(filters, query);
   const order = query['sort'] === undefined ? {} : { sort: query['sort'] };
-  const change = (name: string, value: string) => {
-    const { [name]: _old, ...others } = values;
-    const chosen = value === '' ? others : { ...others, [name]: value };
-    const text = new URLSearchParams({ ...chosen, ...order }).toString();
+  const change = (changed: Readonly<Record<string, string>>) => {
+    const chosen = Object.entries({ ...values, ...changed }).filter(([, value]) => value !== '');
+    const text = new URLSearchParams({ ...Object.fromEntries(chosen), ...order }).toString();
     route(text === '' ? path : `${path}?${text}`);
   };
   const count = Object.keys(values).length;
@@ -123,7 +140,9 @@ export function Filters({ filters, hint }: { readonly filters: readonly Filter[]
       </button>
       {filters.map((filter) => {
         const value = values[filter.name] ?? '';
-        const set = (next: string) => change(filter.name, next);
+        const set = (next: string) => change({ [filter.name]: next });
+        if (filter.kind === 'period')
+          return <PeriodFilter key={filter.name} filter={filter} values={values} onChange={change} />;
         if (filter.kind !== 'object')
           return <FilterInput key={filter.name} filter={filter} value={value} onChange={set} />;
         return value === '' ? null : (
@@ -175,14 +194,16 @@ function FilterInput({
   value,
   onChange,
 }: {
-  readonly filter: Exclude<Filter, { readonly kind: 'object' }>;
+  readonly filter: Exclude<Filter, { readonly kind: 'object' | 'period' }>;
   readonly value: string;
   readonly onChange: (value: string) => void;
 }) {
   const id = useId();
   return (
     <div class={filter.kind === 'flag' ? 'field flag' : 'field'}>
-      <label for={id}>{filter.label}</label>
+      <label for={id}>
+        {filter.kind === 'day' || filter.kind === 'time' ? withZone(filter.label) : filter.label}
+      </label>
       {filter.kind === 'choice' && (
         <select
           id={id}
@@ -234,18 +255,4 @@ function FilterInput({
       )}
     </div>
   );
-}
-
-/** An instant as an input for local times shows it, to the minute. */
-export function toLocal(instant: string): string {
-  const date = new Date(instant);
-  if (Number.isNaN(date.getTime())) return '';
-  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 16);
-}
-
-/** The instant that such an input means. Empty if it is incomplete. */
-export function toInstant(local: string): string {
-  const date = new Date(local);
-  return Number.isNaN(date.getTime()) ? '' : date.toISOString();
 }

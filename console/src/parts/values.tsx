@@ -27,7 +27,7 @@ function relativeNow(value: string): string | undefined {
 }
 
 /**
- * A time in the reader's time zone, relative if it is near: `3 hours ago`. The exact one is in the title, and is what
+ * A time in the time zone of the installation, relative if it is near: `3 hours ago`. The exact one is in the title, and is what
  * screen readers read. Within a sentence or a range that needs a date, it is exact.
  */
 export function Time({

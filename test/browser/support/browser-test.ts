@@ -21,6 +21,8 @@ const chromiumArgs = ['--process-per-site', '--js-flags=--single-threaded,--no-o
 export interface TabOptions {
   readonly viewport?: { readonly width: number; readonly height: number };
   readonly colorScheme?: 'light' | 'dark';
+  /** The time zone of the browser, if it is not that of the other tabs. */
+  readonly browserZone?: string;
 }
 
 export interface Tab {
@@ -91,29 +93,34 @@ export async function openTab(): Promise<Page> {
 /** A new tab, which is not signed in. */
 export async function openConsole(
   till: TillInProcess,
-  { viewport, colorScheme }: TabOptions = {},
+  { viewport, colorScheme, browserZone }: TabOptions = {},
 ): Promise<Tab & { close(): Promise<void> }> {
-  firstTab ??= openFirstTab(till);
-  const opener = await firstTab;
-  const opened = opener.context().waitForEvent('page');
-  await opener.evaluate('void open()');
-  const page = await opened;
+  const page = browserZone === undefined ? await openBeside(till) : await openFirstTab(till, browserZone);
   // All tabs share the cookies.
   await page.context().clearCookies();
   if (viewport !== undefined) await page.setViewportSize(viewport);
   if (colorScheme !== undefined) await page.emulateMedia({ colorScheme });
   const problems = watchProblems(page, till.url);
-  return { page, till, problems, open: openIn(page, till), close: () => page.close() };
+  const close = () => (browserZone === undefined ? page : page.context()).close();
+  return { page, till, problems, open: openIn(page, till), close };
+}
+
+async function openBeside(till: TillInProcess): Promise<Page> {
+  firstTab ??= openFirstTab(till, 'Europe/Berlin');
+  const opener = await firstTab;
+  const opened = opener.context().waitForEvent('page');
+  await opener.evaluate('void open()');
+  return opened;
 }
 
 /**
  * Opens the other tabs, so that they join its process: a tab that the browser opens starts in a process of its own. It
  * stays open, because the process of the tabs ends with the last one.
  */
-async function openFirstTab(till: TillInProcess): Promise<Page> {
+async function openFirstTab(till: TillInProcess, timezoneId: string): Promise<Page> {
   const context = await (await browser(chromiumArgs)).newContext({
     locale: 'en-US',
-    timezoneId: 'Europe/Berlin',
+    timezoneId,
     viewport: { width: 1_280, height: 900 },
     reducedMotion: 'reduce',
   });

@@ -2,10 +2,10 @@ import { useId, useState } from 'preact/hooks';
 import type { CreatedApiKey } from '../../../../client/src/index.ts';
 import { keyNamePattern, scopes } from '../../../../src/model/api-key.ts';
 import { localTime } from '../../format/local-time.ts';
+import { timeZone, toInstant, toLocal } from '../../format/time-zone.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import type { Closing } from '../../parts/dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
-import { toInstant, toLocal } from '../../parts/filters.tsx';
 import { ShownSecret } from '../../parts/shown-secret.tsx';
 import type { Scope } from '../../session.ts';
 import { till } from '../../session.ts';
@@ -125,7 +125,7 @@ function Expires({
   const id = useId();
   return (
     <div class="field">
-      <label for={id}>Expires (optional)</label>
+      <label for={id}>{`Expires (optional, ${timeZone.name})`}</label>
       <input
         id={id}
         type="datetime-local"
@@ -135,9 +135,7 @@ function Expires({
         onChange={({ currentTarget }) => onChange(toInstant(currentTarget.value))}
       />
       <p id={`${id}-hint`} class="quiet">
-        {isValid
-          ? 'In your time zone. Without it, the API key does not expire.'
-          : 'Choose a time in the future.'}
+        {isValid ? 'Without it, the API key does not expire.' : 'Choose a time in the future.'}
       </p>
     </div>
   );

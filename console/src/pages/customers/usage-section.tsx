@@ -61,7 +61,7 @@ function UsageChart({ customerId, meter }: { readonly customerId: string; readon
     <Show resource={totals}>
       {(days) => (
         <Chart
-          title={`${meter} per day`}
+          title={`${meter} per day (UTC)`}
           kind="bars"
           format={number}
           points={lastDays(days, new Date()).map(({ date, quantity }) => ({

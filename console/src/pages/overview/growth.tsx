@@ -2,12 +2,12 @@ import type { ComponentChildren } from 'preact';
 import type { Overview } from '../../../../client/src/index.ts';
 import { comparison, percent } from '../../format/comparison.ts';
 import { money } from '../../format/money.ts';
+import type { DayRange } from '../../format/periods.ts';
 import { listOf } from '../../links.ts';
 import { Chart } from '../../parts/chart.tsx';
 import type { Column } from '../../parts/data-table.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { Tile } from '../../parts/tile.tsx';
-import type { DayRange } from './range.ts';
 
 export type CurrencyNumbers = Overview['currencies'][number];
 type Bridge = NonNullable<CurrencyNumbers['mrr']>;

@@ -1,5 +1,6 @@
 import type { OverviewMove, OverviewMoveQuery } from '../../../../client/src/index.ts';
 import { moveNames } from '../../../../src/overview/move.ts';
+import { daysDefault } from '../../../../src/overview/overview-range.ts';
 import { fieldLabel, words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { customerColumn } from '../../parts/customer-link.tsx';
@@ -17,6 +18,13 @@ const textOf = (move: string) => fieldLabel(words(move));
 const filters: readonly Filter[] = [
   { kind: 'choice', name: 'move', label: 'Change', options: others, textOf, otherwise: textOf(first) },
   currencyFilter,
+  {
+    kind: 'period',
+    name: 'days',
+    label: 'Days',
+    ends: { kind: 'day', from: 'from', to: 'to' },
+    otherwise: `Last ${daysDefault} days`,
+  },
   { kind: 'day', name: 'from', label: 'From' },
   { kind: 'day', name: 'to', label: 'To' },
 ];

@@ -1,8 +1,9 @@
-import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { Overview } from '../../../../client/src/index.ts';
 import { daysDefault } from '../../../../src/overview/overview-range.ts';
 import { useResource } from '../../api/use-resource.ts';
+import { lastDays } from '../../format/periods.ts';
+import { timeZone } from '../../format/time-zone.ts';
 import { attentionPage, listOf } from '../../links.ts';
 import { Page, Section } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
@@ -12,7 +13,7 @@ import { can, till } from '../../session.ts';
 import { summaryOf, urgentTypes } from '../attention/attention.ts';
 import { CurrencySection } from './currency-section.tsx';
 import { FirstSteps } from './first-steps.tsx';
-import { intervalOf, lastDays, todayIn } from './range.ts';
+import { intervalOf } from './range.ts';
 import { RangePicker } from './range-picker.tsx';
 
 const counted = ['payment', 'refund', 'subscription'];
@@ -23,8 +24,7 @@ export function OverviewPage() {
   // A cleared day is empty in the address.
   const from = query['from'] || undefined;
   const to = query['to'] || undefined;
-  const [timeZone, setTimeZone] = useState('UTC');
-  const latest = lastDays(daysDefault, todayIn(timeZone, new Date()));
+  const latest = lastDays(daysDefault, timeZone.dayOf(Date.now()));
   const asked = { from: from ?? latest.from, to: to ?? latest.to };
   const interval = intervalOf(query['interval'], asked);
   const overview = useResource(
@@ -32,16 +32,14 @@ export function OverviewPage() {
     [from, to, interval],
     ({ objectType }) => counted.includes(objectType),
   );
-  const zone = overview.value?.timeZone;
-  useEffect(() => {
-    if (zone !== undefined) setTimeZone(zone);
-  }, [zone]);
+  // The setting may have changed since the tab was loaded.
+  const zoneName = overview.value?.timeZone ?? timeZone.name;
   return (
     <Page title="Overview">
       <FirstSteps />
       <NeedsAttention />
       {/* It stays while other days are loaded, and after days that the server refuses. */}
-      <RangePicker range={overview.value ?? asked} interval={interval} timeZone={zone ?? timeZone} />
+      <RangePicker range={overview.value ?? asked} interval={interval} zoneName={zoneName} />
       <Show resource={overview}>
         {(value) => (
           <>

@@ -1,7 +1,9 @@
 import { useId, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import type { DayRange } from '../../format/periods.ts';
+import { timeZone } from '../../format/time-zone.ts';
 import { DraftInput } from '../../parts/draft-input.tsx';
-import { type DayRange, type Interval, intervals, presets, todayIn } from './range.ts';
+import { type Interval, intervals, presets } from './range.ts';
 
 /**
  * The days that the numbers are about, in the page's address. Typed days apply when they are submitted: until its last
@@ -10,11 +12,11 @@ import { type DayRange, type Interval, intervals, presets, todayIn } from './ran
 export function RangePicker({
   range,
   interval,
-  timeZone,
+  zoneName,
 }: {
   readonly range: DayRange;
   readonly interval: Interval;
-  readonly timeZone: string;
+  readonly zoneName: string;
 }) {
   const { path, query, route } = useLocation();
   const id = useId();
@@ -34,7 +36,7 @@ export function RangePicker({
       onInput={shown.keep}
     >
       <ul class="choices" aria-label="Ranges">
-        {presets(todayIn(timeZone, new Date())).map(({ label, ...days }) => (
+        {presets(timeZone.dayOf(Date.now())).map(({ label, ...days }) => (
           <li key={label}>
             <a href={at(days)} {...current(days.from === range.from && days.to === range.to)}>
               {label}
@@ -53,7 +55,7 @@ export function RangePicker({
       </ul>
       {(['from', 'to'] as const).map((end) => (
         <div key={end} class="field">
-          <label for={`${id}-${end}`}>{`${end === 'from' ? 'From' : 'To'} (${timeZone})`}</label>
+          <label for={`${id}-${end}`}>{`${end === 'from' ? 'From' : 'To'} (${zoneName})`}</label>
           <DraftInput id={`${id}-${end}`} name={end} type="date" required value={shown.range[end]} />
         </div>
       ))}
