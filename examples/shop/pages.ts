@@ -74,7 +74,7 @@ function planCard(plan: Plan, action: Html): Html {
 }
 
 function buyButton(plan: Plan, isSignedIn: boolean, current: Subscription | undefined): Html {
-  if (!isSignedIn) return html`<a class="button" href="/sign-in">Start with ${plan.name}</a>`;
+  if (!isSignedIn) return html`<a class="button" href="/sign-in?plan=${plan.id}">Start with ${plan.name}</a>`;
   if (current === undefined)
     return html`<form method="post" action="/checkout"><input type="hidden" name="plan" value="${plan.id}">
 <button>Subscribe to ${plan.name}</button></form>`;
@@ -106,10 +106,11 @@ export const pages = {
 <div class="plans">${plans.map((plan) => planCard(plan, buyButton(plan, isSignedIn, current)))}</div>
 ${isSignedIn ? null : html`<p>You have an account? <a href="/sign-in">Sign in</a>.</p>`}`,
     ),
+  /** The form goes to the address of this page, which has the plan that the visitor starts with. */
   signIn: (problem?: string): Html =>
     page(
       'Sign in, or create an account',
-      html`<form class="card narrow" method="post" action="/sign-in">
+      html`<form class="card narrow" method="post">
 ${problem === undefined ? null : html`<p class="problem" role="alert">${problem}</p>`}
 <label>E-mail address<input type="email" name="email" autocomplete="email" maxlength="200" required></label>
 <label>Password<input type="password" name="password" autocomplete="current-password" minlength="8" required></label>

@@ -1,6 +1,6 @@
 // The whole back end of the shop, from top to bottom. It asks Till who has paid for what. The HTML is in pages.ts.
 import { randomBytes, scryptSync } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { chmodSync, readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { serve } from '@hono/node-server';
 import { serveStatic } from '@hono/node-server/serve-static';
@@ -36,7 +36,9 @@ const seat = await plan('Extra seat', 600, { addOn: true, features: { seats: 1 }
 // Accounts, as an application has them before it sells anything. A user has the id of the customer in Till.
 const db = new DatabaseSync(SHOP_FILE);
 db.exec(`create table if not exists users (id text primary key, email text unique, password text);
-  create table if not exists messages (eventId text primary key, userId text, text text)`);
+  create table if not exists messages (eventId text primary key, userId text, text text);
+  create table if not exists secrets (endpointId text primary key, secret text)`);
+chmodSync(SHOP_FILE, 0o600);
 type User = Record<'id' | 'email' | 'password', string>;
 const findUser = (column: 'id' | 'email', value: string) =>
   db.prepare(`select * from users where ${column} = ?`).get(value) as User | undefined; // the columns above
@@ -44,17 +46,21 @@ const hash = (password: string, salt: string) => scryptSync(password, salt, 32).
 const cookie = { httpOnly: true, sameSite: 'Lax', secure: SHOP_URL.startsWith('https:') } as const;
 const userOf = async (c: Context) => findUser('id', (await getSignedCookie(c, COOKIE_SECRET, 'shop')) || '');
 
-// What Till tells the shop. An event can arrive twice, so each is stored once.
+// What Till tells the shop. Till shows a secret once, so the shop stores it. An event can arrive twice, and is stored once.
 const [url, endpoints] = [`${SHOP_URL}/till-events`, till.eventEndpoints];
 const known = (await Array.fromAsync(endpoints.list())).find((endpoint) => endpoint.url === url);
-const { secret } = await (known ? endpoints.rotateSecret(known.id) : endpoints.create({ url }));
+const findSecret = db.prepare('select secret from secrets where endpointId = ?');
+const stored = known && (findSecret.get(known.id) as { secret: string } | undefined);
+const issued = stored ? null : await (known ? endpoints.rotateSecret(known.id) : endpoints.create({ url }));
+const secret = stored?.secret ?? issued?.secret ?? '';
+if (issued) db.prepare('insert into secrets values (?, ?)').run(issued.id, secret);
 function tell({ id, data }: { id: string; data: { customerId: string | null } }, text: string): void {
   const user = findUser('id', data.customerId ?? '');
   const stored = db.prepare('insert or ignore into messages values (?, ?, ?)').run(id, data.customerId, text);
   if (user && stored.changes === 1) process.stdout.write(`  ${user.email}: ${text}\n`);
 }
 const events = tillEvents({
-  secret: secret ?? '',
+  secret,
   on: {
     'subscription.entitled': (event) => tell(event, 'Your plan has started. Welcome!'),
     'subscription.canceled': (event) => tell(event, 'Your plan has ended.'),
@@ -64,10 +70,15 @@ const events = tillEvents({
 });
 
 /** The subscription that has not ended. `fresh` asks Stripe first: a customer can be back before the webhook. */
-async function subscriptionOf({ id }: User, fresh = false) {
+async function subscriptionOf({ id }: Pick<User, 'id'>, fresh = false) {
   const { subscriptions } = await till.entitlements({ customerId: id }, { fresh });
   const live = subscriptions.find(({ status }) => !/^(canceled|incomplete)/.test(status));
   return live && till.subscriptions.get(live.subscriptionId);
+}
+
+async function checkoutUrl(customerId: string, planId: string): Promise<string> {
+  const urls = { successUrl: `${SHOP_URL}/notebook?checkout={CHECKOUT_ID}`, cancelUrl: SHOP_URL };
+  return (await till.checkouts.create({ customerId, planId, ...urls })).url ?? '/account';
 }
 
 const app = new Hono<{ Variables: { user: User } }>();
@@ -88,7 +99,10 @@ app.post('/sign-in', async (c) => {
   db.prepare('insert or ignore into users values (?, ?, ?)').run(id, email, hash(password, id));
   if (findUser('id', id)?.password !== hash(password, id)) return retry('The password is wrong.');
   await setSignedCookie(c, 'shop', id, COOKIE_SECRET, cookie);
-  return c.redirect('/', 303);
+  // Who started with a plan goes on to pay for it, unless the account has a plan.
+  const wanted = offered(c.req.query('plan'));
+  const isNew = wanted && !(await subscriptionOf({ id }));
+  return c.redirect(isNew ? await checkoutUrl(id, wanted.id) : '/', 303);
 });
 
 // For users who have signed in.
@@ -104,9 +118,7 @@ app.post('/sign-out', (c) => {
 });
 app.post('/checkout', async (c) => {
   const { id: planId } = offered((await c.req.parseBody())['plan']) ?? solo;
-  const urls = { successUrl: `${SHOP_URL}/notebook?checkout={CHECKOUT_ID}`, cancelUrl: SHOP_URL };
-  const opened = await till.checkouts.create({ customerId: c.var.user.id, planId, ...urls });
-  return c.redirect(opened.url ?? '/account', 303);
+  return c.redirect(await checkoutUrl(c.var.user.id, planId), 303);
 });
 for (const feature of ['notebook', 'reports'] as const)
   app.get(`/${feature}`, async (c) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -15,7 +15,7 @@ import { type Problems, watchProblems } from '../browser/support/problems.ts';
 import { createLifetime, type Lifetime } from '../support/backend.ts';
 import { testKey } from '../support/client.ts';
 import { freePort } from '../support/free-port.ts';
-import type { SubscriptionBody } from '../support/objects.ts';
+import { confirmSecret, type SubscriptionBody } from '../support/objects.ts';
 import { atProcessEnd } from '../support/process-end.ts';
 import { startTill } from '../support/till.ts';
 import { projectFolder } from '../support/till-in-child.ts';
@@ -33,6 +33,7 @@ interface Shop {
   readonly url: string;
   /** Resolves when the shop has printed a line with this text. */
   printed(text: string): Promise<void>;
+  stop(): Promise<void>;
 }
 
 let till: TillInProcess;
@@ -48,14 +49,20 @@ before(async () => {
   });
   // Webhooks wait until a test lets them through, so what works before that does not depend on them.
   await till.control('checkout', { waitsForWebhook: false });
-  shop = await startShop(life);
+  shop = await startShop(life, { folder: await createFolder(life), port: await freePort() });
 });
 
-/** The shop as `npm run shop` starts it. */
-async function startShop(life: Lifetime): Promise<Shop> {
-  const port = await freePort();
+async function createFolder(life: Lifetime): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'shop-'));
   life.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** The shop as `npm run shop` starts it. */
+async function startShop(
+  life: Lifetime,
+  { folder, port }: { readonly folder: string; readonly port: number },
+): Promise<Shop> {
   const child = spawn(process.execPath, ['examples/shop/shop.ts'], {
     cwd: projectFolder,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -68,11 +75,12 @@ async function startShop(life: Lifetime): Promise<Shop> {
       STRIPE_JS: `${till.processorUrl}/stripe.js`,
     },
   });
-  life.after(async () => {
-    if (child.exitCode !== null) return;
+  const stop = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill();
     await once(child, 'exit');
-  });
+  };
+  life.after(stop);
   const lines: string[] = [];
   const reader = createInterface(child.stdout).on('line', (line) => lines.push(line));
   // For example because a package is missing. The output of the shop says why.
@@ -83,7 +91,7 @@ async function startShop(life: Lifetime): Promise<Shop> {
       await Promise.race([once(reader, 'line', { signal: AbortSignal.timeout(stepTimeoutMs) }), ended]);
   };
   await printed('The shop is open');
-  return { url: `http://127.0.0.1:${port}`, printed };
+  return { url: `http://127.0.0.1:${port}`, printed, stop };
 }
 
 interface Visitor {
@@ -92,6 +100,7 @@ interface Visitor {
   readonly problems: Problems;
   readonly email: string;
   click(name: string): Promise<void>;
+  signIn(email: string): Promise<void>;
   reads(text: string): Promise<void>;
 }
 
@@ -106,10 +115,8 @@ function visitorTest(name: string, use: (visitor: Visitor) => Promise<void>): vo
       const problems = watchProblems(page, shop.url, till.processorUrl);
       const visitor = { context, page, problems, email, ...stepsOf(page) };
       await page.goto(shop.url);
-      await visitor.click('Start with Solo');
-      await page.getByLabel('E-mail address').fill(email);
-      await page.getByLabel('Password').fill('correct horse');
-      await visitor.click('Continue');
+      await visitor.click('Sign in');
+      await visitor.signIn(email);
       await use(visitor);
       problems.check();
     } finally {
@@ -118,13 +125,19 @@ function visitorTest(name: string, use: (visitor: Visitor) => Promise<void>): vo
   });
 }
 
-function stepsOf(page: Page): Pick<Visitor, 'click' | 'reads'> {
+function stepsOf(page: Page): Pick<Visitor, 'click' | 'signIn' | 'reads'> {
+  const click = (name: string) =>
+    page
+      .getByRole('button', { name })
+      .or(page.getByRole('link', { name, exact: true }))
+      .click();
   return {
-    click: (name) =>
-      page
-        .getByRole('button', { name })
-        .or(page.getByRole('link', { name, exact: true }))
-        .click(),
+    click,
+    signIn: async (email) => {
+      await page.getByLabel('E-mail address').fill(email);
+      await page.getByLabel('Password').fill('correct horse');
+      await click('Continue');
+    },
     reads: (text) => page.getByText(text).first().waitFor(),
   };
 }
@@ -194,6 +207,65 @@ visitorTest(
     );
   },
 );
+
+visitorTest(
+  'a visitor who starts with a plan signs up, and pays for that plan',
+  async ({ page, problems, click, signIn, reads }) => {
+    problems.expect(/422/);
+    await click('Account');
+    await click('Sign out');
+    const email = `${crypto.randomUUID()}@example.com`;
+    await click('Start with Team');
+    // A mistake does not lose the plan.
+    await page.getByLabel('E-mail address').evaluate((input) => input.setAttribute('type', 'text'));
+    await signIn('no address');
+    await reads('The password needs eight characters.');
+    await signIn(email);
+    await page.waitForURL(/\/c\/pay\//);
+    await payCheckout(page);
+    await click('Reports');
+    await reads('12 notes');
+    assert.equal((await subscriptionsOf(email)).length, 1);
+    await click('Account');
+    await click('Sign out');
+    await click('Start with Solo');
+    await signIn(email);
+    await reads('Your plan');
+  },
+);
+
+test('the shop starts as often as it is started, and verifies events with the same secret', {
+  skip: skipWithoutChromium(),
+}, async () => {
+  const place = { folder: await createFolder(life), port: await freePort() };
+  for (let starts = 0; starts < 7; starts += 1) await (await startShop(life, place)).stop();
+  assert.equal((await stat(join(place.folder, 'shop.sqlite'))).mode & 0o777, 0o600);
+  const again = await startShop(life, place);
+  const email = `${crypto.randomUUID()}@example.com`;
+  await fetch(`${again.url}/sign-in`, {
+    ...{ method: 'POST', redirect: 'manual', headers: { origin: again.url } },
+    body: new URLSearchParams({ email, password: 'correct horse' }),
+  });
+  const [customer] = (await till.get<{ data: { id: string }[] }>(`/customers?email=${email}`)).data;
+  const order = { customerId: customer?.id, amount: 900, currency: 'eur' };
+  const { clientSecret } = await till.post<{ clientSecret: string }>('/payments', order);
+  await confirmSecret(till, clientSecret);
+  await till.settle();
+  await again.printed(`${email}: We received your payment.`);
+
+  // An endpoint that is new at Till has a new secret.
+  const { data } = await till.get<{ data: { id: string; url: string }[] }>('/event-endpoints');
+  const known = data.filter(({ url }) => url === `${again.url}/till-events`);
+  assert.equal(known.length, 1);
+  await again.stop();
+  await till.call('DELETE', `/event-endpoints/${known[0]?.id}`);
+  const last = await startShop(life, place);
+  const next = await till.post<{ clientSecret: string }>('/payments', order);
+  await confirmSecret(till, next.clientSecret);
+  await till.settle();
+  await last.printed(`${email}: We received your payment.`);
+  await last.stop();
+});
 
 test('the shop refuses forms of other sites, forged sessions and malformed addresses, and escapes input', {
   skip: skipWithoutChromium(),
