@@ -122,9 +122,24 @@ test('from an empty folder to a paid subscription in a browser, as the README sa
   t.after(() => context.close());
   const page = await context.newPage();
   page.setDefaultTimeout(stepTimeoutMs);
+  const read = async (path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { redirect: 'manual' });
+    return [answer.status, await answer.text()];
+  };
+  const before = 'You may not read reports.';
+  assert.deepEqual(await read('/welcome'), [200, before]);
+  assert.deepEqual(await read('/welcome?checkout='), [200, before]);
+  for (const id of ['x', '%00', '../plans', '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90'])
+    assert.deepEqual(await read(`/welcome?checkout=${id}`), [404, 'Not found'], id);
+  for (const path of ['/nowhere', '//', '/%']) assert.deepEqual(await read(path), [404, 'Not found'], path);
   await page.goto(`http://127.0.0.1:${port}`);
   await payCheckout(page);
   await page.getByText('The checkout is completed. You may read reports.').waitFor();
+  assert.deepEqual(await read('/welcome'), [200, 'You may read reports.']);
+  // Who has the plan is not sold another one.
+  await page.goto(`http://127.0.0.1:${port}`);
+  await page.getByText('You may read reports.').waitFor();
+  assert.equal(new URL(page.url()).pathname, '/welcome');
   const totalMs = installMs + startMs + performance.now() - startedAtMs;
 
   const apiKey = (await readFile(join(project, '.till/api-key'), 'utf8')).trim();
