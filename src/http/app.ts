@@ -5,7 +5,7 @@ import {
   fastify,
   LogController,
 } from 'fastify';
-import { type Cause, runWithCause } from '../platform/cause.ts';
+import { type Cause, runWithCause, type WhileWaiting } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import { runInSpan, type Tracer } from '../platform/tracing.ts';
 import type { ApiGuard } from './access/api-guard.ts';
@@ -34,6 +34,7 @@ import { OpenRequests } from './load/open-requests.ts';
 import { type OverloadLimits, overloadLimits, registerOverload } from './load/overload.ts';
 import { registerRequestDeadline } from './load/request-deadline.ts';
 import { closeSilentConnections } from './load/silent-connections.ts';
+import { UnverifiedBodies } from './load/unverified-bodies.ts';
 import { type Dependency, registerHealth } from './operations/health.ts';
 import { type MetricsParts, registerMetrics } from './operations/metrics-route.ts';
 import { registerRequestLog, requestRecorder } from './operations/request-log.ts';
@@ -120,7 +121,9 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const limits = parts.overloadLimits ?? overloadLimits;
   const isOverloaded = registerOverload(app, { ...parts, open, limits });
   const record = requestRecorder(parts.logger, parts.metrics);
-  registerDirectRoutes(app, { ...parts, open, record, isOverloaded });
+  const bodies = new UnverifiedBodies();
+  app.decorate('unverifiedBodies', bodies);
+  registerDirectRoutes(app, { ...parts, open, bodies, record, isOverloaded });
   app.addHook('onRequest', (request, reply, done) => {
     const unclear = unclearHost(request, reply);
     if (unclear !== undefined) return done(unclear);
@@ -144,11 +147,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   registerPositions(app, parts.positions);
   // The last of these hooks: socket events, such as those that deliver the body, run outside a context that an earlier
   // hook enters.
-  app.addHook('preHandler', (request, _reply, done) => {
-    if (!isApi(request)) return done();
-    const options = { confirm: () => parts.guard.confirm(request), audit: request.audit };
-    return runInSpan(request.span, () => runWithCause(causeOf(request), done, options));
-  });
+  registerCause(app, parts.guard, open);
 
   if (parts.servesApi) await registerDocs(app);
   registerHealth(app, parts.dependencies, parts.isUnhealthy ?? parts.isStopping);
@@ -156,6 +155,16 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   if (parts.servesApi) await app.register(parts.registerRoutes);
   await app.ready();
   return app;
+}
+
+/** Lets the work for a request know its cause, and whether its caller may still go on. */
+function registerCause(app: FastifyInstance, guard: ApiGuard, open: OpenRequests): void {
+  app.addHook('preHandler', (request, reply, done) => {
+    if (!isApi(request)) return done();
+    const whileWaiting: WhileWaiting = (forOther) => open.wait(reply, forOther);
+    const options = { confirm: () => guard.confirm(request), audit: request.audit, whileWaiting };
+    return runInSpan(request.span, () => runWithCause(causeOf(request), done, options));
+  });
 }
 
 function registerFailures(app: FastifyInstance, routes: RouteIndex, logger: Logger): void {

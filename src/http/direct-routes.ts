@@ -8,6 +8,7 @@ import { hasClearHost } from './input/host-header.ts';
 import { requestIdOf } from './input/request-id.ts';
 import { bodyBytesMax } from './load/limits.ts';
 import type { OpenReply, OpenRequest, OpenRequests } from './load/open-requests.ts';
+import type { UnverifiedBodies } from './load/unverified-bodies.ts';
 import type { RecordRequest } from './operations/request-log.ts';
 import { startRequestSpan } from './operations/request-trace.ts';
 import { securityHeaders } from './security-headers.ts';
@@ -25,6 +26,7 @@ interface DirectParts {
   readonly logger: Logger;
   readonly tracer?: Tracer | undefined;
   readonly open: OpenRequests;
+  readonly bodies: UnverifiedBodies;
   readonly record: RecordRequest;
   readonly isOverloaded: () => boolean;
   readonly isStopping: () => boolean;
@@ -55,17 +57,25 @@ class DirectRoutes {
     const run = this.#routes.get(route);
     if (run === undefined || request.method !== method || !hasClearHost(request)) return false;
     if (!(Number(headers['content-length']) <= bodyBytesMax)) return false;
-    const { tracer, open, isOverloaded, isStopping } = this.#parts;
+    const { tracer, open, bodies, isOverloaded, isStopping } = this.#parts;
     if (isStopping() || isOverloaded()) return false;
     const id = requestIdOf(headers);
     const span = tracer && startRequestSpan(tracer, { id, method, route, headers });
     const reply = new DirectReply(this.#parts, { id, raw: request, route, span }, response);
-    open.add(reply, true);
-    const fail = (error: Error) => reply.send(error);
-    readBody(request, fail, (body) => {
+    open.add(reply, true, true);
+    const take = (body: Buffer) => {
+      open.arrive(reply);
       const running = runInSpan(span, () => run(headers, body));
       open.start(reply, running);
-      running.then((result) => reply.respond(result), fail);
+      running.then(
+        (result) => reply.respond(result),
+        (error: Error) => reply.send(error),
+      );
+    };
+    bodies.read(request, take, (error) => {
+      // The rest of the body would follow on the connection.
+      response.setHeader('connection', 'close');
+      reply.send(error);
     });
     return true;
   }
@@ -143,16 +153,4 @@ class DirectReply implements OpenReply {
     const elapsedMs = performance.now() - this.#startedAtMs;
     this.#parts.record({ id, method, route, span, status: this.raw.statusCode, elapsedMs });
   }
-}
-
-/** Calls back with the whole body. Node has checked that its length is the declared one. */
-function readBody(
-  request: IncomingMessage,
-  fail: (error: Error) => void,
-  take: (body: Buffer) => void,
-): void {
-  const chunks: Buffer[] = [];
-  request.on('data', (chunk: Buffer) => chunks.push(chunk));
-  request.once('end', () => take(Buffer.concat(chunks)));
-  request.once('error', fail);
 }

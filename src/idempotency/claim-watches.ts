@@ -1,3 +1,4 @@
+import { whileWaiting } from '../platform/cause.ts';
 import { RepeatedCheck } from '../platform/repeated-check.ts';
 import type { StoredClaim } from './claim-store.ts';
 
@@ -43,7 +44,7 @@ export class ClaimWatches {
     watch.add(waiter);
     const timer = setTimeout(resolve, Math.max(timeoutMs, 0), undefined);
     try {
-      return await promise;
+      return await whileWaiting(() => promise);
     } finally {
       clearTimeout(timer);
       watch.remove(waiter);

@@ -22,7 +22,11 @@ interface Work {
   readonly cause: Cause | CauseOf | undefined;
   readonly confirm?: Confirm | undefined;
   readonly audit?: AuditedRequest | undefined;
+  readonly whileWaiting?: WhileWaiting | undefined;
 }
+
+/** Waits for somebody else. The request is no load of this process meanwhile. */
+export type WhileWaiting = <Result>(forOther: () => Promise<Result>) => Promise<Result>;
 
 /** A request that the audit log will contain. */
 export interface AuditedRequest {
@@ -45,9 +49,9 @@ const works = /* @__PURE__ */ new AsyncLocalStorage<Work>();
 export function runWithCause<Result>(
   cause: Cause | undefined,
   work: () => Result,
-  { confirm, audit }: Omit<Work, 'cause'> = {},
+  { confirm, audit, whileWaiting: waiting }: Omit<Work, 'cause'> = {},
 ): Result {
-  return works.run({ cause, confirm, audit }, work);
+  return works.run({ cause, confirm, audit, whileWaiting: waiting }, work);
 }
 
 /** The same for work that serves several requests or events at once. */
@@ -113,3 +117,9 @@ export function auditChange(tx: Transaction, objectId: string): void {
 export function confirmCaller(): Promise<void> | undefined {
   return works.getStore()?.confirm?.();
 }
+
+/** Call it to wait for the processor, or for another request. Work that no request caused just waits. */
+export const whileWaiting: WhileWaiting = (forOther) => {
+  const wait = works.getStore()?.whileWaiting;
+  return wait === undefined ? forOther() : wait(forOther);
+};

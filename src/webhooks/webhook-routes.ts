@@ -40,7 +40,14 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
   app.directRoutes.add(path, receive);
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    scope.addContentTypeParser('*', ({ response: raw }, payload, done) => {
+      const take = (body: Buffer) => done(null, body);
+      app.unverifiedBodies.read(payload, take, (error) => {
+        // The rest of the body would follow on the connection.
+        raw.setHeader('connection', 'close');
+        done(error);
+      });
+    });
     scope.post(
       path,
       {

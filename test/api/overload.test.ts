@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 
 /** Not met unless a test means to meet one of them. */
 const far = Number.POSITIVE_INFINITY;
-const never = { inFlight: far, ageMs: far };
+const never = { working: far, ageMs: far };
 const webhook = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } };
 
 interface HeldFrame extends Frame {
@@ -44,8 +44,8 @@ async function startHeldFrame(t: TestContext, overloadLimits: OverloadLimits): P
 
 test('with too many requests in progress, webhooks are shed first, the API later, health and metrics never', async (t) => {
   const { call, url, hold, release, lines } = await startHeldFrame(t, {
-    webhooks: { ...never, inFlight: 1 },
-    others: { ...never, inFlight: 2 },
+    webhooks: { ...never, working: 1 },
+    others: { ...never, working: 2 },
   });
   const statusOf = async (response: Promise<Response>) => (await response).status;
   assert.equal(await statusOf(call('/webhooks/processor', webhook)), 200);
@@ -76,7 +76,7 @@ test('with too many requests in progress, webhooks are shed first, the API later
 
 test('a caller that goes away is no longer counted', async (t) => {
   const { call, hold } = await startHeldFrame(t, {
-    webhooks: { ...never, inFlight: 1 },
+    webhooks: { ...never, working: 1 },
     others: never,
   });
   const leaving = new AbortController();

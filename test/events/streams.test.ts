@@ -27,15 +27,15 @@ const strict = await startTill({
   in: 'process',
   on: backend,
   streamLimits: { streamsMax: 6, heartbeatMs: 20, keyCheckMs: 20, slowReaderMs: 100 },
-  overloadLimits: inFlightMax(3),
+  overloadLimits: workingMax(3),
 });
 const append = (...events: Parameters<typeof newEvent>[0][]) =>
   appendEvents(till.sql, ...events.map((values) => newEvent(values)));
 const streamHeaders = { accept: 'text/event-stream' };
 
 /** Requests are not shed for their age. */
-function inFlightMax(inFlight: number): OverloadLimits {
-  const limit = { inFlight, ageMs: 600_000 };
+function workingMax(working: number): OverloadLimits {
+  const limit = { working, ageMs: 600_000 };
   return { webhooks: limit, others: limit };
 }
 
@@ -160,7 +160,7 @@ test('streams and waits count neither as late nor as in flight', async () => {
   const busy = await startTill({
     ...{ in: 'process', on: backend },
     requestDeadlineMs,
-    overloadLimits: inFlightMax(1),
+    overloadLimits: workingMax(1),
   });
   const query = `?after=${await end()}&types=plan.archived`;
   const streams = [];

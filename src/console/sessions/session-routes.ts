@@ -8,6 +8,8 @@ import { Type } from '../../platform/schemas.ts';
 import type { ConsoleAccess } from './console-access.ts';
 import type { SessionService } from './session-service.ts';
 
+/** Anyone may send it, and an API key has 256 characters at most. */
+const signInBytesMax = 2_048;
 const SignInBody = Type.Object({ apiKey: Type.String({ maxLength: 256 }) }, { additionalProperties: false });
 
 interface SessionRouteParts {
@@ -28,7 +30,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
   };
   app.post<{ Body: Static<typeof SignInBody> }>(
     '/console/session',
-    { ...options, schema: { hide: true, body: SignInBody } },
+    { ...options, schema: { hide: true, body: SignInBody }, bodyLimit: signInBytesMax },
     async (request, reply) => {
       if (!hasKeySignIn) {
         await guard.countRefusal(request);

@@ -33,7 +33,7 @@ export function registerSignInRoutes(app: FastifyInstance, parts: SignInRoutePar
     { schema },
     async (request, reply) => {
       try {
-        const { url, secrets } = await provider.begin();
+        const { url, secrets } = await request.server.openRequests.wait(reply, () => provider.begin());
         const signIn = { ...secrets, to: returnPath(request.query.to), startedAtMs: clock.now().getTime() };
         // Strict cookies are not sent with the request that returns from the provider.
         const options = `SameSite=Lax; Max-Age=${signInMs / 1_000}`;
@@ -70,7 +70,8 @@ async function complete(
     await guard.refuseGuesses(request);
     if (!(await sessions.useSignIn(signIn.state, new Date(signIn.startedAtMs + signInMs))))
       return await refuse('expired');
-    const admission = await provider.complete(request.url.replace(/^[^?]*/, ''), signIn);
+    const query = request.url.replace(/^[^?]*/, '');
+    const admission = await request.server.openRequests.wait(reply, () => provider.complete(query, signIn));
     if ('refused' in admission) return await refuse(admission.refused, admission.email);
     const token = await sessions.open(admission, senderOf(request), access.tokenOf(request));
     access.setToken(reply, token);

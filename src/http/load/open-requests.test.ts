@@ -11,7 +11,7 @@ function newReply(): OpenReply {
 function open(count: number) {
   const requests = new OpenRequests();
   const replies = Array.from({ length: count }, newReply);
-  for (const [index, reply] of replies.entries()) requests.add(reply, index % 2 === 0);
+  for (const [index, reply] of replies.entries()) requests.add(reply, index % 2 === 0, false);
   const listed = () => [...requests.olderThan(0)].map(({ reply }) => replies.indexOf(reply));
   return { requests, replies, listed };
 }
@@ -28,7 +28,7 @@ test('requests are listed in order of arrival, whichever of them have ended', ()
   ] as const) {
     replies[ended]?.raw.emit('close');
     assert.deepEqual(listed(), left);
-    assert.equal(requests.count, left.length);
+    assert.equal(requests.workingCount, left.length);
   }
   assert.equal(requests.localCount, 0);
 });
@@ -37,7 +37,7 @@ test('a request that ends twice, or was never tracked, changes nothing', () => {
   const { requests, replies, listed } = open(3);
   for (const reply of [replies[1], replies[1], newReply()]) if (reply !== undefined) requests.leave(reply);
   assert.deepEqual(listed(), [0, 2]);
-  assert.deepEqual([requests.count, requests.localCount], [2, 2]);
+  assert.deepEqual([requests.workingCount, requests.localCount], [2, 2]);
 });
 
 test('a request that ends while the requests are listed does not hide those after it', () => {
@@ -48,7 +48,7 @@ test('a request that ends while the requests are listed does not hide those afte
     requests.leave(reply);
   }
   assert.deepEqual(listed, [0, 1, 2]);
-  assert.equal(requests.count, 0);
+  assert.equal(requests.workingCount, 0);
 });
 
 test('a request that has ended keeps none of the others in memory', () => {
@@ -57,4 +57,49 @@ test('a request that has ended keeps none of the others in memory', () => {
   assert.ok(middle?.previous && middle.next);
   for (const reply of replies) requests.leave(reply);
   assert.deepEqual([middle.previous, middle.next], [undefined, undefined]);
+});
+
+test('a request whose body arrives, or that waits for somebody else, is no load', async () => {
+  const requests = new OpenRequests();
+  const reply = newReply();
+  const working = () => [requests.workingCount, requests.localCount];
+  requests.add(reply, true, true);
+  assert.deepEqual(working(), [0, 0]);
+  requests.arrive(reply);
+  requests.arrive(reply);
+  assert.deepEqual(working(), [1, 1]);
+
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const waits = [first, second].map(({ promise }) => requests.wait(reply, () => promise));
+  assert.deepEqual(working(), [0, 0]);
+  first.resolve();
+  await waits[0];
+  assert.deepEqual(working(), [0, 0], 'it still waits for the other');
+  second.reject(new Error('refused'));
+  await assert.rejects(waits[1] ?? assert.fail(), /refused/);
+  assert.deepEqual(working(), [1, 1]);
+});
+
+test('the age of a request begins with its work', async () => {
+  const requests = new OpenRequests();
+  const reply = newReply();
+  requests.add(reply, true, false);
+  const since = reply.open?.sinceMs ?? 0;
+  await requests.wait(reply, async () => {
+    while (performance.now() < since + 5);
+  });
+  assert.ok(requests.localAgeMs < performance.now() - since - 4);
+  assert.deepEqual([...requests.olderThan(4)].length, 1, 'for its deadline, all of its time counts');
+});
+
+test('a request that ends while it waits does not come back', async () => {
+  const requests = new OpenRequests();
+  const reply = newReply();
+  requests.add(reply, true, false);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const waiting = requests.wait(reply, () => promise);
+  reply.raw.emit('close');
+  resolve();
+  await waiting;
+  assert.deepEqual([requests.workingCount, requests.localCount], [0, 0]);
 });

@@ -15,10 +15,21 @@ export interface OpenReply {
   hijack?(): unknown;
 }
 
+/**
+ * What a request does now. While its body arrives, or while somebody else works for it, such as the processor or another
+ * request, it keeps a connection and some memory, but does not slow other requests down.
+ */
+type Phase = 'arriving' | 'working' | 'waiting';
+
 export interface OpenRequest {
   readonly reply: OpenReply;
   readonly sinceMs: number;
   readonly isLocal: boolean;
+  phase: Phase;
+  /** How many it waits for. */
+  waits: number;
+  /** When it began to work, after its latest wait. */
+  workingSinceMs: number;
   /** True once its handler runs: by then the request has arrived as far as it is needed. */
   hasStarted: boolean;
   /** True once its response is known, which may still wait for its audit entry. */
@@ -47,46 +58,75 @@ declare module 'fastify' {
 export class OpenRequests {
   #oldest: OpenRequest | undefined;
   #newest: OpenRequest | undefined;
-  #count = 0;
-  /** Requests that don't wait for the processor: their number, and the sum of their arrival times. */
+  #working = 0;
+  /** Working requests that never call the processor: their number, and the sum of the times at which they began. */
   #local = 0;
   #localSinceSumMs = 0;
 
-  get count(): number {
-    return this.#count;
+  /** The requests that work now: neither arriving nor waiting. */
+  get workingCount(): number {
+    return this.#working;
   }
 
   get localCount(): number {
     return this.#local;
   }
 
-  /** The average age of the requests that don't wait for the processor. */
+  /** How long the working requests that never call the processor have worked, on average. */
   get localAgeMs(): number {
     return this.#local === 0 ? 0 : performance.now() - this.#localSinceSumMs / this.#local;
   }
 
   /**
    * Tracks a request until its response has ended or its caller has disconnected. The framework's `onResponse` does not
-   * run in all of these cases.
+   * run in all of these cases. A request with a body begins to work when `arrive` is called.
    */
-  add(reply: OpenReply, isLocal: boolean): void {
+  add(reply: OpenReply, isLocal: boolean, hasBody: boolean): void {
     const sinceMs = performance.now();
     const previous = this.#newest;
-    const handling = { hasStarted: false, hasResponse: false, outcome: undefined };
-    const request: OpenRequest = { reply, sinceMs, isLocal, ...handling, previous, next: undefined };
+    const request: OpenRequest = {
+      reply,
+      sinceMs,
+      isLocal,
+      phase: 'arriving',
+      waits: 0,
+      workingSinceMs: sinceMs,
+      hasStarted: false,
+      hasResponse: false,
+      outcome: undefined,
+      previous,
+      next: undefined,
+    };
     if (previous === undefined) this.#oldest = request;
     else previous.next = request;
     this.#newest = request;
     reply.open = request;
-    this.#count += 1;
-    if (isLocal) {
-      this.#local += 1;
-      this.#localSinceSumMs += sinceMs;
-    }
+    if (!hasBody) this.#work(request, sinceMs);
     reply.raw.on('close', () => this.leave(reply));
   }
 
-  /** Notes that the handler of a request runs. */
+  /** Notes that the whole body of a request is there. */
+  arrive(reply: OpenReply): void {
+    const request = reply.open;
+    if (request?.phase === 'arriving') this.#work(request, performance.now());
+  }
+
+  /** Waits for somebody else, who works for the request meanwhile. */
+  async wait<Result>(reply: OpenReply, forOther: () => Promise<Result>): Promise<Result> {
+    const request = reply.open;
+    if (request === undefined) return forOther();
+    request.waits += 1;
+    this.#rest(request, 'waiting');
+    try {
+      return await forOther();
+    } finally {
+      request.waits -= 1;
+      // It may have ended meanwhile.
+      if (request.waits === 0 && reply.open === request) this.#work(request, performance.now());
+    }
+  }
+
+  /** Notes that the handler of a request runs, and what it returned. */
   start(reply: OpenReply, outcome: unknown): void {
     const request = reply.open;
     if (request === undefined) return;
@@ -109,10 +149,26 @@ export class OpenRequests {
     request.previous = undefined;
     request.next = undefined;
     reply.open = undefined;
-    this.#count -= 1;
+    this.#rest(request, 'waiting');
+  }
+
+  #work(request: OpenRequest, sinceMs: number): void {
+    request.phase = 'working';
+    request.workingSinceMs = sinceMs;
+    this.#working += 1;
+    if (!request.isLocal) return;
+    this.#local += 1;
+    this.#localSinceSumMs += sinceMs;
+  }
+
+  #rest(request: OpenRequest, phase: Phase): void {
+    const wasWorking = request.phase === 'working';
+    request.phase = phase;
+    if (!wasWorking) return;
+    this.#working -= 1;
     if (!request.isLocal) return;
     this.#local -= 1;
-    this.#localSinceSumMs -= request.sinceMs;
+    this.#localSinceSumMs -= request.workingSinceMs;
   }
 
   /** Requests older than this. */

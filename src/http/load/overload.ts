@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -6,9 +7,9 @@ import { sendProblem } from '../failures/respond-to-failure.ts';
 import type { OpenRequests } from './open-requests.ts';
 
 interface Limit {
-  /** Requests in progress, not counting this one. */
-  readonly inFlight: number;
-  /** The average age of those that don't wait for the processor. */
+  /** Requests that work, not counting this one. Those whose body arrives, and those that wait, are no load. */
+  readonly working: number;
+  /** How long those that never call the processor have worked, on average. */
   readonly ageMs: number;
 }
 
@@ -18,13 +19,13 @@ export interface OverloadLimits {
 }
 
 /**
- * A busy process responds within milliseconds and has a few hundred requests in progress. When they have waited for
- * half a second, or are a thousand, webhooks are refused: the processor sends them again later. When it is twice as
+ * A busy process responds within milliseconds and works on a few hundred requests. When they have taken half a second, or
+ * are a thousand, webhooks are refused: the processor sends them again later. When it is twice as
  * bad, everyone else is refused too: an error at once is better than a long wait.
  */
 export const overloadLimits: OverloadLimits = {
-  webhooks: { inFlight: 1_000, ageMs: 500 },
-  others: { inFlight: 2_000, ageMs: 1_000 },
+  webhooks: { working: 1_000, ageMs: 500 },
+  others: { working: 2_000, ageMs: 1_000 },
 };
 
 /** Below this number there is no overload: slow requests don't slow each other down. */
@@ -62,7 +63,7 @@ export function registerOverload(
   },
 ): () => boolean {
   const { logger, metrics, limits, open } = parts;
-  const exceeds = ({ inFlight, ageMs }: Limit) => open.count >= inFlight || ageMsOf(open) >= ageMs;
+  const exceeds = ({ working, ageMs }: Limit) => open.workingCount >= working || ageMsOf(open) >= ageMs;
   const report = createReport(logger, open);
   app.decorateRequest('isShed', false);
   // A callback costs less than a promise, and every request passes here.
@@ -77,7 +78,7 @@ export function registerOverload(
     }
     // The age of requests that call the processor does not count: a slow processor does not overload this process, and
     // has its own limit.
-    open.add(reply, kind === 'webhooks' || request.method === 'GET');
+    open.add(reply, kind === 'webhooks' || request.method === 'GET', hasBody(request.raw));
     done();
   });
   return () => exceeds(limits.webhooks);
@@ -97,6 +98,12 @@ function kindOf(request: FastifyRequest): keyof OverloadLimits | undefined {
   return route !== undefined && neverShed.has(route) ? undefined : 'others';
 }
 
+/** Whether a body follows the headers. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length'];
+  return (length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined;
+}
+
 /** Keeps growing while a late event loop or a slow database delays requests. */
 function ageMsOf(open: OpenRequests): number {
   return open.localCount < crowdMin ? 0 : open.localAgeMs;
@@ -111,7 +118,7 @@ function createReport(logger: Logger, open: OpenRequests): (kind: keyof Overload
     const nowMs = performance.now();
     if (nowMs - reportedAtMs < reportDelayMs) return;
     logger.warn(
-      { ...counts, inFlight: open.count, ageMs: Math.round(ageMsOf(open)) },
+      { ...counts, working: open.workingCount, ageMs: Math.round(ageMsOf(open)) },
       'requests shed due to overload',
     );
     counts = { webhooks: 0, others: 0 };

@@ -51,6 +51,7 @@ export function registerRequestDeadline(
   app.addHook('onRoute', (route) => {
     const { handler } = route;
     route.handler = function (request, reply) {
+      open.arrive(reply);
       const outcome: unknown = handler.call(this, request, reply);
       open.start(reply, outcome);
       return outcome;

@@ -1,6 +1,6 @@
 import { Failure, isOutageOfAll, mayBeInProgress } from '../../errors.ts';
 import { type FoundClaim, parentOf, type WriteTurn } from '../../idempotency/operation.ts';
-import { confirmCaller } from '../../platform/cause.ts';
+import { confirmCaller, whileWaiting } from '../../platform/cause.ts';
 import { newId } from '../../platform/id.ts';
 import { isGone } from '../../platform/owner-lock.ts';
 import type { PlatformParts } from '../../platform/parts.ts';
@@ -94,7 +94,8 @@ export class SubscriptionTurns {
     if (await store.takeFree(database, writer, leaseMs))
       return new HeldTurn(this.#parts, writer, { isTakenOver: false, startedMs, hasWaited: false });
     const { subscriptionId } = writer;
-    return (this.#queues.get(subscriptionId) ?? this.#openQueue(subscriptionId)).wait(writer);
+    const queue = this.#queues.get(subscriptionId) ?? this.#openQueue(subscriptionId);
+    return whileWaiting(() => queue.wait(writer));
   }
 
   #openQueue(subscriptionId: string): Queue {

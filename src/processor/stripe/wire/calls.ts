@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../model/facts.ts';
+import { whileWaiting } from '../../../platform/cause.ts';
 import type { Metrics } from '../../../platform/metrics.ts';
 import { currentSpan, inSpan } from '../../../platform/tracing.ts';
 import type { ProcessorOperation, ProcessorOutcome } from './operations.ts';
@@ -90,7 +91,7 @@ export function createCaller(
       inFlight += 1;
       try {
         const attempt = () => tryUntilDeadline({ kind, ...call }, limits, startedMs, observe);
-        return await inSpan(`processor ${operation}`, attempt, { kind: 'client' });
+        return await inSpan(`processor ${operation}`, () => whileWaiting(attempt), { kind: 'client' });
       } finally {
         inFlight -= 1;
       }
