@@ -78,12 +78,14 @@ test('what clocks show leads back to the same time, or to the first at which the
   const times = fc.integer({ min: fromMinute, max: toMinute }).map((minute) => minute * 60_000);
   const changes = zones.flatMap((name) => {
     const zone = new TimeZone(name);
-    const hours = Array.from(
-      { length: 25 * 8_766 },
-      (_, hour) => Date.parse('2005-01-01') + hour * 3_600_000,
-    );
     const offsetOf = (ms: number) => Date.parse(`${zone.localOf(ms)}Z`) - ms;
-    return hours.filter((ms) => offsetOf(ms) !== offsetOf(ms + 3_600_000));
+    const changesBetween = (startMs: number, count: number, stepMs: number) =>
+      Array.from({ length: count }, (_, step) => startMs + step * stepMs).filter(
+        (ms) => offsetOf(ms) !== offsetOf(ms + stepMs),
+      );
+    // Reading the clock of a zone is slow: only the days that have a change are searched by the hour.
+    const days = changesBetween(Date.parse('2005-01-01'), 25 * 365, 86_400_000);
+    return days.flatMap((ms) => changesBetween(ms, 24, 3_600_000));
   });
   const nearChanges = fc
     .tuple(fc.constantFrom(...changes), fc.integer({ min: -2_000, max: 2_000 }))
