@@ -20,6 +20,7 @@ import { openSocketDir } from './embedded-postgres/socket-path.ts';
 import { clearStaleServer } from './embedded-postgres/stale-server.ts';
 import { EmbeddedPostgresError } from './embedded-postgres/start-error.ts';
 import { superviseServer } from './embedded-postgres/supervisor.ts';
+import { endWithThisProcess } from './embedded-postgres/watchdog.ts';
 import type { Logger } from './logger.ts';
 
 export interface EmbeddedPostgres {
@@ -66,6 +67,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     await giveDataTo(command.user, dataPath);
     const args = serverArguments(dataPath, settings);
     const server = launchServer({ command, postgres: binaries.postgres, args, logger });
+    endWithThisProcess(server, command, logger);
     whileWaiting?.();
     return server;
   };

@@ -6,6 +6,7 @@ import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
 import { createSubscription } from '../support/objects.ts';
 import { chargesOf } from '../support/past-due.ts';
+import { expireTurns } from '../support/subscription-turns.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
@@ -75,6 +76,8 @@ async function assertDeclined(till: TillInProcess, scene: Scene, key: string): P
   assert.equal(repeated.replayed, true);
   assert.deepEqual(withoutRequestId(repeated), withoutRequestId(finished));
   assert.deepEqual(await chargesOf(backend, unpaidInvoiceId), { attempts: 1, successes: 0 });
+  // A process that died after it recorded the decline still has the turn.
+  await expireTurns(backend);
   const other = await pay(till, scene, cardId, `${key}-other`);
   assert.deepEqual([other.status, other.body['status']], [200, 'active']);
   assert.deepEqual(await chargesOf(backend, unpaidInvoiceId), { attempts: 2, successes: 1 });

@@ -5,6 +5,7 @@ import {
   chmodSync,
   chownSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -32,6 +33,7 @@ import {
   clusterNameFor,
   commandLineOf,
   killService,
+  killServiceAndWatchdog,
   mainServerPid,
   type ServiceProcess,
   serverPids,
@@ -39,6 +41,7 @@ import {
   spawnService,
 } from '../support/embedded-postgres-processes.ts';
 import { silentLogger } from '../support/log-capture.ts';
+import { until } from '../support/until.ts';
 
 const isRoot = process.getuid?.() === 0;
 const needsRoot = isRoot ? false : 'needs to become another user: run the tests as root';
@@ -301,12 +304,27 @@ describe('the server', () => {
 });
 
 describe('after a service was killed', () => {
-  test('the next ends the server it left behind, and nothing committed is lost', async () => {
+  test('its server ends too, in good order', async () => {
+    const dataDir = initialisedDataDir();
+    const killed = service(dataDir);
+    await query(await killed.url, writeOne);
+    await killService(killed);
+    await until(() => serverPids(dataDir).length === 0, 'the server goes on');
+    assert.ok(
+      !existsSync(join(dataDir, 'postgres/cluster/data/postmaster.pid')),
+      'it was shut down, not killed',
+    );
+
+    const { url } = await start(dataDir);
+    assert.deepEqual(await query(url, readOne), [{ n: 1 }]);
+  });
+
+  test('and its watchdog with it, the next ends the server it left behind, and nothing committed is lost', async () => {
     const dataDir = initialisedDataDir();
     const killed = service(dataDir);
     await query(await killed.url, writeOne);
     const orphanPid = mainServerPid(dataDir);
-    await killService(killed);
+    await killServiceAndWatchdog(killed, dataDir);
     assert.ok(serverPids(dataDir).includes(orphanPid));
 
     const { url } = await start(dataDir);
@@ -319,7 +337,7 @@ describe('after a service was killed', () => {
     const killed = service(dataDir);
     await query(await killed.url, writeOne);
     const owner = statSync(join(dataDir, 'postgres/cluster/data')).uid;
-    await killService(killed);
+    await killServiceAndWatchdog(killed, dataDir);
     signalServers(dataDir, 'SIGKILL');
 
     // The server asks whether a process of its own user has that number, so the bystander runs as that user.
@@ -347,7 +365,7 @@ describe('after a service was killed', () => {
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
     const lingeringPid = rows[0]?.pid ?? 0;
     process.kill(lingeringPid, 'SIGSTOP');
-    await killService(killed);
+    await killServiceAndWatchdog(killed, dataDir);
     process.kill(mainServerPid(dataDir), 'SIGKILL');
 
     const { logger, logged } = listeningLogger();

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -5,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
+import { watchdogName } from '../../src/platform/embedded-postgres/watchdog.ts';
 import { programFile } from './bundle.ts';
 
 export interface ServiceProcess {
@@ -75,6 +77,17 @@ export async function killService({ child }: ServiceProcess): Promise<void> {
   const exited = once(child, 'exit');
   child.kill('SIGKILL');
   await exited;
+}
+
+/** As the kernel does it with all processes of a container, while those of the server live on. */
+export async function killServiceAndWatchdog(service: ServiceProcess, dataDir: string): Promise<void> {
+  const lastArguments = `\0${watchdogName}\0${mainServerPid(dataDir)}\0`;
+  const watchdogs = readdirSync('/proc').filter(
+    (name) => /^\d+$/.test(name) && commandLineOf(Number(name)).endsWith(lastArguments),
+  );
+  assert.equal(watchdogs.length, 1);
+  for (const pid of watchdogs) process.kill(Number(pid), 'SIGKILL');
+  await killService(service);
 }
 
 /**

@@ -1,0 +1,33 @@
+import { spawn } from 'node:child_process';
+import type { Logger } from '../logger.ts';
+import type { ServerCommand } from './server-command.ts';
+
+/** What `ps` shows the shell as. */
+export const watchdogName = 'till-postgres-watchdog';
+
+/**
+ * The kernel closes the pipe when this process dies, however it dies. The wait ends then, and the server, whose end nobody
+ * else would notice, is shut down. It must not end with this process instead, which may still have requests to finish.
+ */
+const script = 'read -r _; kill -INT "$1"';
+
+/** Shuts the server down if this process dies before the server has ended. */
+export function endWithThisProcess(
+  server: { readonly pid: number | undefined; readonly ended: Promise<unknown> },
+  command: ServerCommand,
+  logger: Logger,
+): void {
+  // The server could not be started, which its own promises report.
+  if (server.pid === undefined) return;
+  const args = ['-c', script, watchdogName, String(server.pid)];
+  const watchdog = spawn(...command.line('/bin/sh', args), {
+    ...command.options,
+    // In its own session, like the server: what a terminal sends must not end it.
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  // The next start ends a server that was left behind.
+  watchdog.once('error', (err) => logger.warn({ err }, 'PostgreSQL runs without a watchdog'));
+  // The number of the server may be reused from here on.
+  server.ended.then(() => watchdog.kill('SIGKILL'));
+}
