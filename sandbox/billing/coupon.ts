@@ -1,5 +1,5 @@
 import type { Store } from '../state/store.ts';
-import type { Coupon, DeletedCoupon, PromotionCode } from '../wire/objects.ts';
+import type { Coupon, DeletedCoupon, Discount, PromotionCode } from '../wire/objects.ts';
 import type { ErrorBody } from '../wire/wire-error.ts';
 
 /** The coupon as callers see it, unless they expand `applies_to`. Whether it is valid depends on the time. */
@@ -38,6 +38,19 @@ export function countRedemption(
   const coupon = store.coupons.get(given.id) ?? given;
   store.change(store.coupons, coupon, { times_redeemed: coupon.times_redeemed + 1 });
   if (code !== null) store.change(store.promotionCodes, code, { times_redeemed: code.times_redeemed + 1 });
+}
+
+/** Takes back a redemption of the coupon and of its promotion code. */
+export function returnRedemption(
+  store: Store,
+  { source, promotion_code: codeId }: Pick<Discount, 'promotion_code' | 'source'>,
+): void {
+  const coupon = store.coupons.get(source.coupon);
+  if (coupon !== undefined)
+    store.change(store.coupons, coupon, { times_redeemed: coupon.times_redeemed - 1 });
+  const code = store.promotionCodes.get(codeId);
+  if (code !== undefined)
+    store.change(store.promotionCodes, code, { times_redeemed: code.times_redeemed - 1 });
 }
 
 /** The purchase for which a coupon is redeemed. */

@@ -4,7 +4,7 @@ import type { Store } from '../state/store.ts';
 import { nulls } from '../wire/nulls.ts';
 import type * as Wire from '../wire/objects.ts';
 import { addIntervals } from './calendar.ts';
-import { countRedemption, couponTerms } from './coupon.ts';
+import { countRedemption, couponTerms, returnRedemption } from './coupon.ts';
 
 /** A discount that a subscription will have: a new one, or one that it already has. */
 export type WantedDiscount = NewDiscount | { readonly existing: Wire.Discount };
@@ -112,13 +112,28 @@ export function currentTerms(
   { customer, currency, discounts }: Pick<Wire.Subscription, 'currency' | 'customer' | 'discounts'>,
 ): DiscountTerms[] {
   const inherited = discounts.length > 0 ? undefined : livingCustomer(store, customer)?.discount?.id;
-  return termsOf(
-    store,
-    [...discounts, ...(inherited === undefined ? [] : [inherited])].filter((id) => {
-      const end = store.discounts.get(id)?.end ?? null;
-      const code = couponOf(store, id)?.currency ?? null;
-      return (end === null || end > store.now()) && (code === null || code === currency);
-    }),
+  return termsNow(store, [...discounts, ...(inherited === undefined ? [] : [inherited])], currency);
+}
+
+function termsNow(store: Store, ids: readonly string[], currency: string): DiscountTerms[] {
+  const current = ids.filter((id) => {
+    const end = store.discounts.get(id)?.end ?? null;
+    const code = couponOf(store, id)?.currency ?? null;
+    return (end === null || end > store.now()) && (code === null || code === currency);
+  });
+  return termsOf(store, current);
+}
+
+/** The terms of the discounts for a preview. Those that are new are not redeemed. */
+export function previewedTerms(
+  store: Store,
+  wanted: readonly WantedDiscount[],
+  currency: string,
+): DiscountTerms[] {
+  return wanted.flatMap((one) =>
+    'existing' in one
+      ? termsNow(store, [one.existing.id], currency)
+      : [couponTermsFor(store.discounts.newId(), one.coupon)],
   );
 }
 
@@ -135,13 +150,50 @@ export function couponTermsFor(id: string, coupon: Wire.Coupon): DiscountTerms {
   return { id, percentOff, amountOff, products: appliesTo?.products ?? null };
 }
 
-/** Ends the discounts of a subscription that apply only once, after an invoice has used them. */
-export function useUpDiscounts(store: Store, invoice: Wire.Invoice): void {
-  const used = (invoice.total_discount_amounts ?? []).flatMap(({ amount, discount }) =>
+/** The discounts that apply only once and that the invoice has used. */
+function usedUpBy(store: Store, invoice: Wire.Invoice): readonly string[] {
+  return (invoice.total_discount_amounts ?? []).flatMap(({ amount, discount }) =>
     amount > 0 && typeof discount === 'string' && couponOf(store, discount)?.duration === 'once'
       ? [discount]
       : [],
   );
+}
+
+/** Gives back what a voided invoice has used up, as far as the settings of the account say. */
+export function returnDiscounts(store: Store, invoice: Wire.Invoice): void {
+  const { voidedDiscounts = 'used' } = store.settings;
+  if (voidedDiscounts === 'used') return;
+  for (const id of usedUpBy(store, invoice)) {
+    const discount = store.discounts.get(id);
+    if (discount === undefined || ownerOf(store, discount) != null) continue;
+    if (voidedDiscounts === 'redeemable') returnRedemption(store, discount);
+    else giveBack(store, discount, invoice.discounts);
+  }
+}
+
+/** The owner has the discount again, at its place among the others. */
+function giveBack(store: Store, discount: Wire.Discount, order: readonly string[]): void {
+  const { id, customer, subscription: owner } = discount;
+  if (owner === null) {
+    const found = livingCustomer(store, customer);
+    if (found === null || found.discount != null) return;
+    store.put(store.customers, { ...found, discount });
+  } else {
+    const found = store.subscriptions.get(owner);
+    if (found === undefined || found.ended_at !== null) return;
+    const all = [...found.discounts, id];
+    const discounts = [
+      ...order.filter((one) => all.includes(one)),
+      ...all.filter((one) => !order.includes(one)),
+    ];
+    store.update('customer.subscription.updated', store.subscriptions, found, { discounts });
+  }
+  store.emit('customer.discount.created', discount);
+}
+
+/** Ends the discounts of a subscription that apply only once, after an invoice has used them. */
+export function useUpDiscounts(store: Store, invoice: Wire.Invoice): void {
+  const used = usedUpBy(store, invoice);
   const owner = invoice.parent?.subscription_details.subscription;
   const subscription = store.subscriptions.get(owner);
   if (subscription !== undefined) endDiscounts(store, subscription, used);

@@ -2,6 +2,7 @@ import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice, InvoiceItem, Subscription } from '../wire/objects.ts';
 import { refusal, type WireError } from '../wire/wire-error.ts';
+import type { DiscountTerms } from './discount.ts';
 import { draftSeconds, subscriptionInvoice } from './invoice.ts';
 import { settledWith } from './invoice-balance.ts';
 import { pendingOf } from './invoice-item.ts';
@@ -18,12 +19,14 @@ export function previewChange(
   before: Subscription,
   { subscription, prorations, bill }: PlannedChange,
   added: readonly InvoiceItem[],
+  discounts?: readonly DiscountTerms[],
 ): Invoice {
-  if (bill === null) return upcomingInvoice(store, subscription, [...added, ...prorations]);
+  if (bill === null) return upcomingInvoice(store, subscription, [...added, ...prorations], discounts);
   const waiting = bill.includesPending ? pendingOf(store, subscription) : [];
   return preview(store, subscription, {
     lines: bill.lines,
     items: [...waiting, ...added, ...prorations],
+    discounts,
     periodStart: periodOf(before).start,
     periodEnd: store.now(),
     autoAdvance: true,
@@ -44,6 +47,7 @@ export function upcomingInvoice(
   store: Store,
   subscription: Subscription,
   added: readonly InvoiceItem[] = [],
+  discounts?: readonly DiscountTerms[],
 ): Invoice {
   const { start, end } = periodOf(subscription);
   const endsAt = subscription.cancel_at ?? (subscription.cancel_at_period_end ? end : null);
@@ -51,7 +55,7 @@ export function upcomingInvoice(
   const items = [...pendingOf(store, subscription), ...added];
   if (ends && !items.some(({ proration }) => proration)) throw noUpcoming(subscription.customer);
   const lines = ends ? [] : renewal(store, subscription, end).lines;
-  const renewed = { lines, items, periodStart: start, periodEnd: end, autoAdvance: true };
+  const renewed = { lines, items, discounts, periodStart: start, periodEnd: end, autoAdvance: true };
   return preview(store, subscription, renewed, end + draftSeconds);
 }
 

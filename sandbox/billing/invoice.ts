@@ -3,7 +3,7 @@ import { livingCustomer, updateCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import type * as Wire from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
-import { currentTerms, type DiscountTerms, useUpDiscounts } from './discount.ts';
+import { currentTerms, type DiscountTerms, returnDiscounts, useUpDiscounts } from './discount.ts';
 import { accountParts, returnBalance, useBalance } from './invoice-balance.ts';
 import * as invoiceItems from './invoice-item.ts';
 import { automaticTax, invoiceObject, parentOf } from './invoice-object.ts';
@@ -20,6 +20,8 @@ interface NewSubscriptionInvoice {
   readonly lines: readonly Wire.InvoiceLine[];
   /** The invoice items to bill. By default, all items that wait for an invoice of the subscription. */
   readonly items?: readonly Wire.InvoiceItem[] | undefined;
+  /** By default, the discounts that the subscription or its customer has. */
+  readonly discounts?: readonly DiscountTerms[] | undefined;
   readonly periodStart: number;
   readonly periodEnd: number;
   /** The invoice is collected automatically. A renewal is finalized first, after an hour. */
@@ -55,7 +57,7 @@ export function subscriptionInvoice(
       ...pendingFor(store, subscription, input).map((item) => invoiceItems.lineOf(item)),
       ...input.lines.map((line) => described(store, line)),
     ],
-    discounts: currentTerms(store, subscription),
+    discounts: input.discounts ?? currentTerms(store, subscription),
     now,
     ...accountParts(store, subscription.customer),
     buyer: livingCustomer(store, subscription.customer),
@@ -168,7 +170,9 @@ export function voidInvoice(store: Store, before: Wire.Invoice): Wire.Invoice {
     throw wrongState(`Only open or uncollectible invoices can be voided. This one is ${before.status}.`);
   dropPayment(store, before);
   returnBalance(store, before);
-  return closed(store, before, 'void', { voided_at: store.now() });
+  const invoice = closed(store, before, 'void', { voided_at: store.now() });
+  returnDiscounts(store, invoice);
+  return invoice;
 }
 
 export function markInvoiceUncollectible(store: Store, before: Wire.Invoice): Wire.Invoice {

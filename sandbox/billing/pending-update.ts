@@ -67,8 +67,10 @@ export function dropUpdate(
   if (before.pending_update === null) return before;
   const invoice = store.invoices.get(before.latest_invoice);
   if (invoice?.status === 'open' || invoice?.status === 'uncollectible') voidInvoice(store, invoice);
-  const after = store.change(store.subscriptions, before, { pending_update: null });
+  // Voiding the invoice can give back a discount.
+  const current = store.subscriptions.get(before.id) ?? before;
+  const after = store.change(store.subscriptions, current, { pending_update: null });
   if (expires) store.emit('customer.subscription.pending_update_expired', after);
-  store.emitUpdated('customer.subscription.updated', before, after);
+  store.emitUpdated('customer.subscription.updated', current, after);
   return after;
 }

@@ -2,7 +2,7 @@ import { unitOf } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import type { InvoiceItem, InvoiceLine, Subscription } from '../wire/objects.ts';
 import { badParam } from '../wire/wire-error.ts';
-import { currentTerms, discountAmounts } from './discount.ts';
+import { currentTerms, type DiscountTerms, discountAmounts } from './discount.ts';
 import { invoiceItemObject, pendingOf } from './invoice-item.ts';
 import { prorationText } from './line-text.ts';
 import { costOf, isMetered, pricingOf } from './price.ts';
@@ -18,6 +18,8 @@ interface WantedChange {
   readonly proration: ProrationBehavior;
   /** Prorates as if the change happened at this time. */
   readonly prorationDate: number | null;
+  /** By default, the discounts that the subscription or its customer has. */
+  readonly discounts?: readonly DiscountTerms[] | undefined;
 }
 
 /** A change and its cost. It is not stored, so it can be previewed, applied, or held until it is paid. */
@@ -50,11 +52,14 @@ export function planChange(store: Store, before: Subscription, wanted: WantedCha
     return { subscription: { ...before, items }, prorations: [], bill: null };
   const at = prorationDate ?? store.now();
   const unit = unitOf(before.currency);
-  const old = proratedItems(store, before, before.items);
+  const terms = wanted.discounts ?? currentTerms(store, before);
+  const old = proratedItems(store, before, before.items, terms);
   const isFlexible = before.billing_mode.type === 'flexible';
   if (!startsPeriod(store, before, items, anchor)) {
     const changes =
-      proration === 'none' ? [] : prorationsBetween(old, proratedItems(store, before, items), at, unit);
+      proration === 'none'
+        ? []
+        : prorationsBetween(old, proratedItems(store, before, items, terms), at, unit);
     return {
       subscription: { ...before, items },
       prorations: itemsFor(store, before, items, changes),
@@ -115,11 +120,12 @@ function isFree(store: Store, { data }: Subscription['items']): boolean {
   return data.every(({ price, quantity }) => costOf(store, price, quantity) === 0);
 }
 
-/** The cost of the items with the discounts of the subscription. Usage is not prorated. */
+/** The cost of the items with the discounts. Usage is not prorated. */
 function proratedItems(
   store: Store,
   subscription: Subscription,
   { data }: Subscription['items'],
+  terms: readonly DiscountTerms[] = currentTerms(store, subscription),
 ): ProratedItem[] {
   const items = data.filter(({ price }) => !isMetered(price));
   const lines = items.map(({ price, quantity }) => ({
@@ -127,7 +133,7 @@ function proratedItems(
     discountable: true,
     product: price.product,
   }));
-  const taken = discountAmounts(lines, currentTerms(store, subscription), unitOf(subscription.currency));
+  const taken = discountAmounts(lines, terms, unitOf(subscription.currency));
   return items.map((item, index) => ({
     id: item.id,
     price: item.price.id,

@@ -52,6 +52,12 @@ export function parseDunning(body: string): Partial<Settings> {
   return given;
 }
 
+/** Parses what a voided invoice does with the discounts that it has used up. */
+export function parseVoiding(body: string): Pick<Settings, 'voidedDiscounts'> {
+  const discounts = p.required(p.oneOf('used', 'redeemable', 'returned'));
+  return { voidedDiscounts: fieldsOf(body, { discounts }).discounts };
+}
+
 const apiVersion: p.Parser<string> = (node, path) => checkVersion(p.text()(node, path), path);
 
 /** Parses the settings of the account. Omitted settings do not change. */

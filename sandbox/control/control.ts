@@ -96,6 +96,7 @@ const dunning = ({ store: { settings } }: World) =>
   });
 const account = ({ store, accountId }: World) =>
   ok({ id: accountId, ...accountOf(store), apiVersion: store.settings.apiVersion ?? null });
+const voiding = ({ store }: World) => ok({ discounts: store.settings.voidedDiscounts ?? 'used' });
 const search = ({ store }: World) => ok({ lagSeconds: store.settings.searchLagSeconds ?? 0 });
 const changing =
   (parse: (body: string) => Partial<Settings>, show: (world: World) => ControlResponse): Handler =>
@@ -138,6 +139,8 @@ function handlersOf(operations: readonly Operation[]): Handlers {
     'POST dunning': changing(input.parseDunning, dunning),
     'GET checkout': checkout,
     'POST checkout': changing(input.parseCheckout, checkout),
+    'GET voiding': voiding,
+    'POST voiding': changing(input.parseVoiding, voiding),
     'GET search': search,
     'POST search': changing(input.parseSearchLag, search),
     'GET faults': ({ faults }) => ok({ faults: faults.list() }),

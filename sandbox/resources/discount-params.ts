@@ -1,9 +1,10 @@
 import * as coupons from '../billing/coupon.ts';
-import type { WantedDiscount } from '../billing/discount.ts';
+import { type DiscountTerms, previewedTerms, type WantedDiscount } from '../billing/discount.ts';
 import { costOf } from '../billing/price.ts';
+import { livingCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import { refuseRemoved } from '../wire/api-version.ts';
-import type { Coupon, Price, PromotionCode } from '../wire/objects.ts';
+import type { Coupon, Price, PromotionCode, Subscription } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
@@ -70,6 +71,19 @@ function wantedFrom(
   const refusal = coupons.promotionRefusal(promotion, promoted, purchase);
   if (refusal !== null) throw badParam(refusal.message, param, refusal.code);
   return { coupon: promoted, code: promotion };
+}
+
+/** The discounts of a preview. Undefined if the subscription and its customer decide. */
+export function previewedDiscounts(
+  store: Store,
+  given: Given | null | undefined,
+  { customer, currency, items, discounts }: Subscription,
+): DiscountTerms[] | undefined {
+  if (given === undefined || given?.length === 0) return undefined;
+  const inherited = livingCustomer(store, customer)?.discount?.id;
+  const known = [...discounts, ...(inherited === undefined ? [] : [inherited])];
+  const wanted = wantedDiscounts(store, given ?? [], { customer, items: items.data, discounts: known });
+  return previewedTerms(store, wanted, currency);
 }
 
 /** The older way to name one discount. */

@@ -20,6 +20,7 @@ import type { Invoice, Subscription } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { missing, missingParam, WireError, wrongState } from '../wire/wire-error.ts';
+import { discountsParam, previewedDiscounts } from './discount-params.ts';
 import { previewedItemsFrom, previewedItemsParam } from './invoice-items.ts';
 import { detailsFrom, invoiceParams } from './invoice-params.ts';
 import { pageOf, pageParams } from './listing.ts';
@@ -47,6 +48,7 @@ type Details = Partial<p.Parsed<typeof detailsParams>>;
 
 const previewParams = {
   customer: p.text(),
+  discounts: discountsParam,
   invoice_items: previewedItemsParam,
   subscription: p.text(),
   subscription_details: p.object(detailsParams),
@@ -250,10 +252,12 @@ function preview(
   if (found.ended_at !== null) throw noUpcoming(found.customer);
   if (details?.resume_at !== undefined) return previewResumption(store, found);
   const before = details === undefined ? found : withCancellation(found, details.cancel_at_period_end);
-  const plan = details === undefined ? null : planFrom(call, before, details, 'subscription_details[items]');
+  const discounts = previewedDiscounts(store, params.discounts, found);
+  const path = 'subscription_details[items]';
+  const plan = details === undefined ? null : planFrom(call, before, details, path, discounts);
   const added = previewedItemsFrom(call, params.invoice_items ?? [], found);
-  if (plan === null) return upcomingInvoice(store, asOfNextPeriod(store, before), added);
-  const invoice = previewChange(store, before, plan, added);
+  if (plan === null) return upcomingInvoice(store, asOfNextPeriod(store, before), added, discounts);
+  const invoice = previewChange(store, before, plan, added, discounts);
   return plan.prorations.length === 0
     ? invoice
     : withProrationDate(invoice, details?.proration_date ?? store.now());
@@ -284,7 +288,7 @@ function withCancellation(before: Subscription, cancels: boolean | undefined): S
 function nextOf(
   call: Call,
   customer: string | null,
-  { subscription_details: details, invoice_items: items = [] }: Parameters<typeof preview>[1],
+  { subscription_details: details, invoice_items: items = [], discounts }: Parameters<typeof preview>[1],
 ): Invoice {
   const { store } = call;
   if (customer === null) throw missingParam('customer', 'You must give a customer or a subscription.');
@@ -298,7 +302,13 @@ function nextOf(
     .filter(({ ended_at }) => ended_at === null)
     .sort((a, b) => periodOf(a).end - periodOf(b).end);
   if (next === undefined) throw noUpcoming(customer);
-  return upcomingInvoice(store, asOfNextPeriod(store, next), previewedItemsFrom(call, items, next));
+  const added = previewedItemsFrom(call, items, next);
+  return upcomingInvoice(
+    store,
+    asOfNextPeriod(store, next),
+    added,
+    previewedDiscounts(store, discounts, next),
+  );
 }
 
 function withProrationDate(invoice: Invoice, date: number): Invoice {

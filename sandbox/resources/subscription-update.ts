@@ -1,5 +1,5 @@
 import { applyChange, changedItems } from '../billing/apply-change.ts';
-import { changeDiscounts } from '../billing/discount.ts';
+import { changeDiscounts, type DiscountTerms } from '../billing/discount.ts';
 import { createInvoiceItem } from '../billing/invoice-item.ts';
 import { dropUpdate } from '../billing/pending-update.ts';
 import { type PlannedChange, planChange } from '../billing/planned-change.ts';
@@ -226,13 +226,15 @@ type ChangeParams = Partial<
 
 /**
  * The change of items in the parameters. Null if there is none. For errors, `path` is the name of the list, or null if
- * the parameters are those of a single item.
+ * the parameters are those of a single item. The change is prorated with the discounts of the subscription, unless a
+ * preview names others.
  */
 export function planFrom(
   call: Call,
   before: Subscription,
   params: ChangeParams,
   path: string | null = 'items',
+  discounts?: readonly DiscountTerms[],
 ): PlannedChange | null {
   const { items, billing_cycle_anchor: anchor } = params;
   if (items === undefined && anchor?.type !== 'now') return null;
@@ -243,6 +245,7 @@ export function planFrom(
     anchor: anchor?.type ?? null,
     proration: params.proration_behavior ?? 'create_prorations',
     prorationDate: params.proration_date ?? null,
+    discounts,
   });
 }
 

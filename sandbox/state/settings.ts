@@ -8,6 +8,11 @@ export interface Settings {
   readonly firstFailure?: 'past_due' | 'pause';
   /** How a subscription that was paused after a failure continues when its invoice is paid. */
   readonly resumption?: 'keep_anchor' | 'manual' | 'reset_anchor';
+  /**
+   * What a voided invoice does with the discounts that it has used up: they stay used, the coupon and the code can be
+   * redeemed once more, or their owner has them again. Older journals do not have it.
+   */
+  readonly voidedDiscounts?: 'used' | 'redeemable' | 'returned';
   /** How long search takes to show a change. Older journals do not have it. */
   readonly searchLagSeconds?: number;
   /** The account's country, its default currency, and the API version of clients that name none. */
@@ -23,6 +28,7 @@ export const defaultSettings: Settings = {
   afterDunning: 'cancel',
   firstFailure: 'past_due',
   resumption: 'manual',
+  voidedDiscounts: 'used',
   searchLagSeconds: 0,
   checkoutWaits: true,
 };

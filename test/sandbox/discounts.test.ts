@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type Stripe from 'stripe';
-import { customerAndPrice, eventTypes, useSandbox } from './support.ts';
+import { customerAndPrice, eventTypes, type TestSandbox, useSandbox } from './support.ts';
 
 const daySeconds = 86_400;
 const hourSeconds = 3_600;
@@ -236,4 +236,87 @@ test('discounts survive a restart, and end on time after it', async (t) => {
   await second.advance(32 * daySeconds);
   assert.deepEqual((await second.stripe.subscriptions.retrieve(id)).discounts, []);
   assert.deepEqual(await totalsOf(second.stripe, id), [1_500, 1_350]);
+});
+
+/** A change that is billed with the discount of a `once` code, and declined. Its invoice is open. */
+async function declinedChange({ stripe }: TestSandbox, owner: 'customer' | 'subscription') {
+  const { customer, price } = await customerAndPrice(stripe);
+  const attach = async (card: string) =>
+    (await stripe.paymentMethods.attach(card, { customer: customer.id })).id;
+  const coupon = await stripe.coupons.create({ percent_off: 50, duration: 'once', max_redemptions: 1 });
+  const code = await stripe.promotionCodes.create({ promotion: { type: 'coupon', coupon: coupon.id } });
+  const { id, items } = await stripe.subscriptions.create({
+    customer: customer.id,
+    items: [{ price: price.id }],
+    default_payment_method: await attach('pm_card_visa'),
+  });
+  const older = { apiVersion: '2025-02-24.acacia' };
+  const promotion = { promotion_code: code.id };
+  if (owner === 'customer') await stripe.rawRequest('POST', `/v1/customers/${customer.id}`, promotion, older);
+  else await stripe.subscriptions.update(id, { discounts: [{ promotion_code: code.id }] });
+  await stripe.subscriptions.update(id, {
+    default_payment_method: await attach('pm_card_chargeCustomerFail'),
+  });
+  const preview = async () => (await stripe.invoices.createPreview({ subscription: id })).total;
+  assert.equal(await preview(), 750);
+  const { latest_invoice: invoice } = await stripe.subscriptions.update(id, {
+    items: [{ id: String(items.data[0]?.id), quantity: 3 }],
+    billing_cycle_anchor: { type: 'now' },
+    payment_behavior: 'pending_if_incomplete',
+  });
+  assert.equal(await preview(), 1_500, 'the invoice has used the discount');
+  const redeemed = async () => [
+    (await stripe.coupons.retrieve(coupon.id)).times_redeemed,
+    (await stripe.promotionCodes.retrieve(code.id)).times_redeemed,
+  ];
+  return { id, invoice: String(invoice), preview, redeemed };
+}
+
+test('a voided invoice gives back what it has used as far as the account says', async (t) => {
+  const sandbox = await useSandbox(t);
+  const { stripe, control } = sandbox;
+  assert.deepEqual((await control('GET', 'voiding')).body, { discounts: 'used' });
+  for (const [discounts, total, times] of [
+    ['used', 1_500, 1],
+    ['redeemable', 1_500, 0],
+    ['returned', 750, 1],
+  ] as const) {
+    assert.deepEqual((await control('POST', 'voiding', { discounts })).body, { discounts });
+    for (const owner of ['customer', 'subscription'] as const) {
+      const { id, invoice, preview, redeemed } = await declinedChange(sandbox, owner);
+      assert.deepEqual(await redeemed(), [1, 1]);
+      await stripe.invoices.voidInvoice(invoice);
+      assert.deepEqual([await preview(), ...(await redeemed())], [total, times, times], discounts);
+      assert.equal((await stripe.subscriptions.retrieve(id)).pending_update, null);
+    }
+  }
+  assert.equal((await control('POST', 'voiding', { discounts: 'lost' })).status, 400);
+});
+
+test('a preview shows other discounts than those of the subscription, and redeems nothing', async (t) => {
+  const { stripe } = await useSandbox(t);
+  const { subscribe } = await shop(stripe);
+  const kept = await stripe.coupons.create({ percent_off: 20, duration: 'forever' });
+  const other = await stripe.coupons.create({ amount_off: 100, currency: 'usd', duration: 'once' });
+  const { id, discounts, items } = await subscribe({ discounts: [{ coupon: kept.id }] });
+  const [discount] = discounts;
+  const totalWith = async (given: Stripe.InvoiceCreatePreviewParams.Discount[] | '') =>
+    (await stripe.invoices.createPreview({ subscription: id, discounts: given })).total;
+  assert.equal(await totalWith([]), 1_200);
+  assert.equal(await totalWith(''), 1_500);
+  assert.equal(await totalWith([{ coupon: other.id }]), 1_400);
+  assert.equal(await totalWith([{ coupon: other.id }, { discount: String(discount) }]), 1_120);
+  const change = await stripe.invoices.createPreview({
+    subscription: id,
+    discounts: [{ coupon: other.id }],
+    subscription_details: {
+      items: [{ id: String(items.data[0]?.id), quantity: 2 }],
+      billing_cycle_anchor: { type: 'now' },
+      proration_behavior: 'none',
+    },
+  });
+  assert.equal(change.total, 2_900);
+  await assert.rejects(totalWith([{ coupon: 'none' }]), { code: 'resource_missing' });
+  assert.equal((await stripe.coupons.retrieve(other.id)).times_redeemed, 0);
+  assert.deepEqual((await stripe.subscriptions.retrieve(id)).discounts, discounts);
 });
