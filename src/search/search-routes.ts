@@ -22,7 +22,9 @@ const Query = Type.Object(
         '(or its first 8 or more digits), an id of the processor, the beginning of an external id, or, ignoring case, ' +
         'the beginning of an email, of a name (of a customer or a plan) or of the number of an invoice; from 3 ' +
         'characters on, any part of a name or an email. Four digits are also the last four of a card. `58.00` and ' +
-        '`58,00` are also the amount of a payment or what is due of an invoice, in any currency.',
+        '`58,00` are also the amount of a payment or what is due of an invoice, in any currency. With the sign or the ' +
+        'code of the currency, the amount may be a whole number: `€58`, `58 EUR`, `¥5000`. `$`, `¥` and `kr` mean each ' +
+        'currency that is written so.',
       examples: ['ada@example.com'],
     }),
   },

@@ -2,7 +2,6 @@ import { type EventPlace, eventId, parseEventId } from '../events/feed/event-id.
 import type { StoredEvent } from '../events/feed/stored-event.ts';
 import type { Checkout } from '../model/checkout.ts';
 import type { Customer } from '../model/customer.ts';
-import { currenciesWith } from '../model/format-amount.ts';
 import type { Invoice } from '../model/invoice.ts';
 import type { Payment } from '../model/payment.ts';
 import type { Plan } from '../model/plan.ts';
@@ -11,7 +10,6 @@ import type { Subscription } from '../model/subscription.ts';
 import type { WebhookEvent } from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import {
-  amountsOf,
   type Found,
   idRange,
   isLast4,
@@ -21,6 +19,7 @@ import {
   type MatchedField,
   resultsMax,
 } from './search.ts';
+import { amountsOf } from './searched-amounts.ts';
 
 /** Finds the rows of a table by their ids, and by the processor's. */
 interface RowFinder<Row> {
@@ -31,7 +30,7 @@ interface RowFinder<Row> {
 type SearchText<Row> = (db: Queryable, text: string, limit: number) => Promise<readonly Row[]>;
 type SearchAmounts<Row> = (
   db: Queryable,
-  amounts: ReturnType<typeof currencyAmountsOf>,
+  amounts: ReturnType<typeof amountsOf>,
   limit: number,
 ) => Promise<readonly Row[]>;
 
@@ -133,7 +132,7 @@ async function ofPlanNames({ db, text, stores: { plans } }: Search): Promise<rea
 /** Values that many objects can have: the last four digits of a card, and amounts. */
 async function ofSharedValues({ db, text, stores }: Search): Promise<readonly Match[]> {
   const { payments, invoices } = stores;
-  const amounts = currencyAmountsOf(text);
+  const amounts = amountsOf(text);
   const [byCard, paid, billed] = await Promise.all([
     isLast4(text) ? payments.findByLast4(db, text, resultsMax) : [],
     amounts.length > 0 ? payments.findByAmounts(db, amounts, resultsMax) : [],
@@ -144,14 +143,6 @@ async function ofSharedValues({ db, text, stores }: Search): Promise<readonly Ma
     ...toMatches('amount', paid, showPayment),
     ...toMatches('amount', billed, showInvoice),
   ];
-}
-
-/** Two decimals are those of all currencies but a few. */
-function currencyAmountsOf(text: string) {
-  return amountsOf(text).map(({ decimals, amount }) => ({
-    amount,
-    currencies: decimals === 2 ? null : currenciesWith(decimals),
-  }));
 }
 
 async function ofMirror<Row>(

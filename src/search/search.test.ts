@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { amountsOf, idRange, isLast4, isPart, type Match, rank, resultsMax } from './search.ts';
+import { idRange, isLast4, isPart, type Match, rank, resultsMax } from './search.ts';
 
 const id = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 
@@ -63,23 +63,6 @@ test('ids and numbers come first, then emails, beginnings and parts, the newest 
     matchOf({ objectId: 'a', exact: false, begins: false, createdAt: newer }),
   ];
   assert.deepEqual(rank([...repeated, ...inOrder.toReversed()]), inOrder);
-});
-
-test('an amount is read with a point or a comma, in the decimals of each currency', () => {
-  const fiftyEight = [
-    { decimals: 0, amount: 58 },
-    { decimals: 2, amount: 5_800 },
-    { decimals: 3, amount: 58_000 },
-  ];
-  for (const text of ['58.00', '58,00']) assert.deepEqual(amountsOf(text), fiftyEight);
-  const big = [
-    { decimals: 2, amount: 123_456 },
-    { decimals: 3, amount: 1_234_560 },
-  ];
-  for (const text of ['1234.56', '1,234.56', '1.234,56', "1'234.56"]) assert.deepEqual(amountsOf(text), big);
-  assert.deepEqual(amountsOf('1,250'), [{ decimals: 3, amount: 1_250 }]);
-  for (const text of ['58', '58.0', '58.', '.58', '-58.00', '58.00 EUR', '1,2,3.00', '58.0000', '5800'])
-    assert.deepEqual(amountsOf(text), [], text);
 });
 
 test('a part has three characters of any language, and the last digits of a card are four', () => {

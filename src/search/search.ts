@@ -103,24 +103,6 @@ export function isLast4(text: string): boolean {
   return /^\d{4}$/.test(text);
 }
 
-/** The longest amounts that the API accepts have 12 digits in the smallest unit. */
-const amountPattern = /^(\d{1,12}|\d{1,3}(?:[.,' ]\d{3}){1,3})[.,](\d{2,3})$/;
-
-/**
- * The amounts in the smallest unit that a text such as `58.00` or `58,00` means, by the decimals of their currencies.
- * Three decimals mean an amount only in a currency that has them: in others `1,000` is probably a thousand.
- */
-export function amountsOf(text: string): readonly { readonly decimals: number; readonly amount: number }[] {
-  const [, whole, fraction = ''] = amountPattern.exec(text) ?? [];
-  if (whole === undefined) return [];
-  const units = whole.replace(/\D/g, '');
-  return [0, 2, 3].flatMap((decimals) => {
-    if (fraction.length === 3 && decimals < 3) return [];
-    if (decimals === 0 && fraction !== '00') return [];
-    return [{ decimals, amount: Number(units + fraction.padEnd(decimals, '0').slice(0, decimals)) }];
-  });
-}
-
 /** A shorter prefix probably means something else, and matches all objects that were created within hours. */
 const idDigitsMin = 8;
 const idDigits = 32;

@@ -187,6 +187,20 @@ test('200: a payment by the last four digits of its card, and payments and invoi
   assert.deepEqual(await search('4241'), []);
   for (const text of ['1234.56', '1234,56', '1,234.56'])
     assert.deepEqual(short(await search(text)), [['payment', payment.id, 'amount', true]]);
+  for (const text of ['€1234.56', '1.234,56 €', 'EUR 1,234.56', '1234.56eur'])
+    assert.deepEqual(short(await search(text)), [['payment', payment.id, 'amount', true]], text);
+  assert.deepEqual(await search('$1,234.56'), []);
+  for (const text of ['¥1234', '1,234 ¥', '￥1234', 'JPY 1234', '1234円', '¥1,234.00'])
+    assert.deepEqual(short(await search(text)), [['payment', yen.id, 'amount', true]], text);
+  const inEuros = await search('1234 €');
+  assert.deepEqual(new Set(inEuros.map(({ objectType }) => objectType)), new Set(['payment', 'invoice']));
+  assert.deepEqual(
+    inEuros.map(({ amount, currency }) => [amount, currency]),
+    [
+      [123_400, 'eur'],
+      [123_400, 'eur'],
+    ],
+  );
   // 12.34 is no amount in a currency without decimals.
   const twelve = await createPaidPayment(till, { amount: 1_234 });
   assert.deepEqual(short(await search('12.34')), [['payment', twelve.id, 'amount', true]]);
@@ -371,7 +385,7 @@ test('every statement finds its rows by a condition on an index', async (t) => {
       return till.database.query(text, values);
     },
   };
-  for (const text of ['0199c1f0', 'evt_AAAAAAAAAAAAAAAA', 'ida@', 'Ida Lovelace', '4242', '58.00'])
+  for (const text of ['0199c1f0', 'evt_AAAAAAAAAAAAAAAA', 'ida@', 'Ida Lovelace', '4242', '58.00', '$58'])
     await searchIn(explained, stores, text, { withWebhookEvents: true });
   assert.ok(statements > 40, `${statements} statements`);
   const wrong = scans.filter(
