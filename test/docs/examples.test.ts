@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, normalize } from 'node:path';
 import { after, describe, type TestContext, test } from 'node:test';
 import { createLifetime } from '../support/backend.ts';
 import { effort } from '../support/effort.ts';
@@ -20,28 +20,19 @@ const pages = new Map(
     .map((path) => [path, readExamples(readPage(readFileSync(join(projectFolder, path), 'utf8')).blocks)]),
 );
 
-/**
- * Pages that use one Till together, which saves most of their time. Each other page has a Till of its own for each
- * language, because it moves the sandbox's clock, or because it shows lists or events of all objects.
- */
-const sharing = new Set([
-  'README.md',
-  'docs/card-form.md',
-  'docs/changing-plans.md',
-  'docs/checkout.md',
-  'docs/customer-portal.md',
-  'docs/first-payment.md',
-  'docs/first-subscription.md',
-  'docs/gating.md',
-  'docs/overview.md',
-  'docs/quick-start.md',
-  'docs/saved-cards.md',
-]);
+/** Pages that have a Till of their own, and why. All others are run one after the other on one Till, as newcomers do. */
+const withOwnTill: Readonly<Record<string, string>> = {
+  'docs/migrating.md': 'Till begins with an account that Stripe customers already use',
+  'sandbox/README.md': 'it ends with a reset of the sandbox',
+};
+const pagesOfOneTill = inReadingOrder([...pages.keys()].filter((page) => !(page in withOwnTill)));
 
-/** Pages that a newcomer runs one after the other on one Till, and again. In the short form one page runs again. */
-const repeated = new Set(
-  effort({ short: ['README.md'], long: ['README.md', 'docs/first-payment.md', 'docs/saved-cards.md'] }),
-);
+/** The README, then the pages in the order in which docs/README.md links to them, then the others. */
+function inReadingOrder(paths: readonly string[]): readonly string[] {
+  const { links } = readPage(readFileSync(join(projectFolder, 'docs/README.md'), 'utf8'));
+  const linked = ['README.md', ...links.map(({ target }) => normalize(join('docs', target)))];
+  return [...new Set([...linked, ...paths])].filter((path) => paths.includes(path));
+}
 
 /** Blocks in other languages and files of applications, and the tests that run them. */
 const runElsewhere: Readonly<Record<string, string>> = {
@@ -102,27 +93,29 @@ const skip = skipWithoutProgram('curl') || skipWithoutProgram('jq');
 
 test('the TypeScript examples have no type errors', () => checkTypes(withTypescript));
 
+/** Each page runs in this many rounds: whoever repeats a page, or comes back another day, finds what it left behind. */
+const rounds = effort({ short: 1, long: 2 });
+
 describe('the examples work as they are written', { concurrency: pagesAtATime }, () => {
-  let sharedTill: Promise<ExampleTill> | undefined;
   const life = createLifetime();
   after(() => life.end());
-  const place = async (t: TestContext, page: string, run: string) => {
-    if (!sharing.has(page)) return openPlace(t, await startExampleTill(t), run);
-    sharedTill ??= startExampleTill(life);
-    return openPlace(t, await sharedTill, run);
-  };
-  for (const [page, { shell, typescript }] of pages) {
-    const name = page.replace(/\W/g, '-');
-    if (shell.length > 0 && !isRunElsewhere(page))
-      test(`${page}, in a shell`, { skip }, async (t) => {
-        const here = await place(t, page, `${name}-sh`);
-        for (let runs = repeated.has(page) ? 2 : 1; runs > 0; runs -= 1) await runShell(shell, here);
-      });
-    if (typescript.length > 0)
-      test(`${page}, in TypeScript`, async (t) => {
-        const here = await place(t, page, `${name}-ts`);
-        for (let runs = repeated.has(page) ? 2 : 1; runs > 0; runs -= 1)
-          await runTypescript(typescript, here);
-      });
-  }
+  describe('one page after the other, on one Till', { concurrency: 1 }, () => {
+    let till: Promise<ExampleTill> | undefined;
+    for (let round = 1; round <= rounds; round += 1)
+      for (const page of pagesOfOneTill)
+        testPage(page, async () => {
+          till ??= startExampleTill(life);
+          return till;
+        });
+  });
+  for (const page of Object.keys(withOwnTill)) testPage(page, startExampleTill);
 });
+
+function testPage(page: string, start: (t: TestContext) => Promise<ExampleTill>): void {
+  const { shell = [], typescript = [] } = pages.get(page) ?? {};
+  if (shell.length > 0 && !isRunElsewhere(page))
+    test(`${page}, in a shell`, { skip }, async (t) => runShell(shell, await openPlace(t, await start(t))));
+  if (typescript.length > 0)
+    test(`${page}, in TypeScript`, async (t) =>
+      runTypescript(typescript, await openPlace(t, await start(t))));
+}

@@ -29,7 +29,7 @@ test("the application of the guides passes the guides' own tests in a browser, e
   skip: skipWithoutChromium() || skipWithoutPackages(),
 }, async (t) => {
   const till = await startExampleTill(t);
-  const place = await openPlace(t, till, 'guides');
+  const place = await openPlace(t, till);
   await writeApplication(files, place);
   const { TILL_API_KEY = '' } = place.environment;
   const plan = await fetch(`${till.url}/api/v1/plans`, {

@@ -105,5 +105,5 @@ test('a request of a page that fails is found', { skip: skipWithoutProgram('curl
 /** For examples that need no Till. */
 async function placeWithoutTill(t: Parameters<typeof openPlace>[0]): Promise<ExamplePlace> {
   const nowhere = 'http://127.0.0.1:1';
-  return openPlace(t, { url: nowhere, sandboxUrl: nowhere, databaseUrl: '', dataDir: undefined }, 'harness');
+  return openPlace(t, { url: nowhere, sandboxUrl: nowhere, databaseUrl: '', dataDir: undefined });
 }

@@ -13,8 +13,6 @@ import { startWholeTill } from '../../support/whole-till.ts';
 const pageTimeoutMs = 120_000;
 /** The addresses that pages name, because `npm start` uses them. */
 const documented = { till: 'http://127.0.0.1:3000', sandbox: 'http://127.0.0.1:3001', receiver: 4000 };
-/** What must be another object for each page that uses the same Till. */
-const ownNames = /\buser-1\b/g;
 
 /** A running Till with its sandbox, as `npm start` starts it. */
 export interface ExampleTill {
@@ -30,7 +28,7 @@ export interface ExamplePlace {
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Puts the addresses of this Till in place of the documented ones, and names of its own in place of shared ones. */
+  /** Puts the addresses of this Till in place of the documented ones. */
   adapt(text: string): string;
 }
 
@@ -47,8 +45,7 @@ export async function startExampleTill(life: Lifetime): Promise<ExampleTill> {
   return { url: till.url, sandboxUrl, databaseUrl: database.url, dataDir };
 }
 
-/** `run` makes names unique among the pages that use the same Till. */
-export async function openPlace(life: Lifetime, till: ExampleTill, run: string): Promise<ExamplePlace> {
+export async function openPlace(life: Lifetime, till: ExampleTill): Promise<ExamplePlace> {
   const folder = await mkdtemp(join(tmpdir(), 'till-docs-'));
   life.after(() => rm(folder, { recursive: true, force: true }));
   const key = till.dataDir === undefined ? '' : await readFile(join(till.dataDir, 'api-key'), 'utf8');
@@ -75,8 +72,7 @@ export async function openPlace(life: Lifetime, till: ExampleTill, run: string):
       text
         .replaceAll(documented.till, till.url)
         .replaceAll(documented.sandbox, till.sandboxUrl)
-        .replaceAll(receiver, `$1${receiverPort}`)
-        .replaceAll(ownNames, `$&-${run}`),
+        .replaceAll(receiver, `$1${receiverPort}`),
   };
 }
 
