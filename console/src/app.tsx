@@ -5,6 +5,7 @@ import { watchInputs } from './api/background.ts';
 import { watchConnection } from './api/connection.ts';
 import { followChanges } from './api/live.ts';
 import { useResource } from './api/use-resource.ts';
+import { watchExports } from './exports/exports.ts';
 import { attentionPage, home } from './links.ts';
 import { ApiKeysPage } from './pages/api-keys/api-keys-page.tsx';
 import { AttentionPage } from './pages/attention/attention-page.tsx';
@@ -53,6 +54,7 @@ export function App() {
   useEffect(followChanges, []);
   useEffect(watchConnection, []);
   useEffect(watchInputs, []);
+  useEffect(watchExports, []);
   if (isSignedOut.value) return <SignIn />;
   if (!isSignedIn.value) return <Resume />;
   return (

@@ -37,42 +37,62 @@ const consoleHeader = { 'x-till-console': '1' };
 /** Ends when the user signs out. Reads that are under way then would be refused. */
 let reads = new AbortController();
 
-const client = new Till({
+const settings = {
   // The operations of the API are also below this path, with the cookie of the session in place of an API key.
   url: `${location.origin}/console`,
   apiKey: null,
   headers: consoleHeader,
   // The user sees a failure at once and decides. A load without a response is repeated once there is a connection.
   retries: 0,
-  fetch: async (input, init) => {
-    const session = current.value;
-    const isRead = (init?.method ?? 'GET') === 'GET';
-    const signals = [...(isRead ? [reads.signal] : []), ...(init?.signal ? [init.signal] : [])];
-    const signal = AbortSignal.any(signals);
-    // Without `no-store`, a tab would wait for the same request of another tab.
-    const request = {
-      ...init,
-      signal,
-      headers: withBackground(init?.headers),
-      cache: 'no-store',
-      credentials: 'same-origin',
-    } as const;
-    const response = await fetch(input, request).catch((error: unknown) => {
-      const isStopped = signal.aborted && !(signal.reason instanceof TillTimeoutError);
-      if (!isStopped) isReachable.value = false;
-      throw error;
-    });
-    isReachable.value = true;
-    // A late response to the session before says nothing about this one.
-    if (response.status === 401 && current.value === session)
-      forget(session === undefined ? '' : 'Your session has ended.');
-    return response;
-  },
-});
+};
+
+const send: typeof fetch = async (input, init) => {
+  const session = current.value;
+  const isRead = (init?.method ?? 'GET') === 'GET';
+  const signals = [...(isRead ? [reads.signal] : []), ...(init?.signal ? [init.signal] : [])];
+  const signal = AbortSignal.any(signals);
+  // Without `no-store`, a tab would wait for the same request of another tab.
+  const request = {
+    ...init,
+    signal,
+    headers: withBackground(init?.headers),
+    cache: 'no-store',
+    credentials: 'same-origin',
+  } as const;
+  const response = await fetch(input, request).catch((error: unknown) => {
+    const isStopped = signal.aborted && !(signal.reason instanceof TillTimeoutError);
+    if (!isStopped) isReachable.value = false;
+    throw error;
+  });
+  isReachable.value = true;
+  // A late response to the session before says nothing about this one.
+  if (response.status === 401 && current.value === session)
+    forget(session === undefined ? '' : 'Your session has ended.');
+  return response;
+};
+
+const client = new Till({ ...settings, fetch: send });
 
 /** The API, with the session of this browser. */
 export function till(): Till {
   return client;
+}
+
+/**
+ * The API for one call whose response may be too large for a text. `read` gets the body of a success; the text of the
+ * response is empty. A response of another type, such as the page of a proxy, is not read.
+ */
+export function streamed(type: string, read: (body: ReadableStream<Uint8Array>) => Promise<void>): Till {
+  return new Till({
+    ...settings,
+    fetch: async (input, init) => {
+      const response = await send(input, init);
+      const { ok, body, headers } = response;
+      if (!ok || body === null || headers.get('content-type')?.startsWith(type) !== true) return response;
+      await read(body);
+      return new Response(null, { headers });
+    },
+  });
 }
 
 /** Whether the session has this scope. The server decides; this only hides actions that it would refuse. */

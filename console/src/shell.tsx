@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { liveState } from './api/live.ts';
+import { ExportPanel } from './exports/export-panel.tsx';
 import { timeZone } from './format/time-zone.ts';
 import { leave } from './leave.ts';
 import { home } from './links.ts';
@@ -73,6 +74,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           </div>
         )}
         {children}
+        <ExportPanel />
       </main>
       <Notices />
     </div>

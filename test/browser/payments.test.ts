@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { createCustomer, createPayment } from '../support/objects.ts';
-import { startTill } from '../support/till.ts';
 import { until } from '../support/until.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { browserTest, sharedWorld, startConsole } from './support/browser-test.ts';
@@ -186,22 +185,4 @@ browserTest(
     await page.getByRole('button', { name: 'Try again' }).click();
     await rows(page).filter({ hasText: 'Order 1009' }).waitFor();
   },
-);
-
-browserTest(
-  'an export says if the list is too long for one file',
-  async ({ page, till, open }) => {
-    await createPayment(till, { description: 'Order 1' });
-    await open('/console/payments');
-    const complete = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Export CSV' }).click();
-    assert.equal((await complete).suggestedFilename(), 'payments.csv');
-    assert.equal(await page.getByText('does not have all rows').count(), 0);
-    await createPayment(till, { description: 'Order 2' });
-    const cut = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Export CSV' }).click();
-    await cut;
-    await page.getByText('The file does not have all rows').waitFor();
-  },
-  { on: (life) => startTill({ in: 'process', for: life, hasConsole: true, csvLimits: { fileRows: 1 } }) },
 );

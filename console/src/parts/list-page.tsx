@@ -8,8 +8,8 @@ import {
 } from '../../../client/src/index.ts';
 import { useListPlace } from '../api/use-list-place.ts';
 import { useResource } from '../api/use-resource.ts';
+import { ExportButton } from '../exports/export-button.tsx';
 import { type Column, DataTable } from './data-table.tsx';
-import { ExportButton } from './export-button.tsx';
 import { type Filter, Filters, filterValues } from './filters.tsx';
 import { Page } from './page.tsx';
 import { Pager, type RowPage, rowsPerPage } from './pager.tsx';

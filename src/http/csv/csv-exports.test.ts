@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import Fastify from 'fastify';
 import { type CsvColumn, csvLine } from './csv.ts';
@@ -53,4 +54,12 @@ test('the next file continues where a file ended, even if rows are created meanw
   assert.equal(exported, expected.join(''));
   exports.close();
   await app.close();
+});
+
+test('the documentation names the rows of a file', async () => {
+  const rows = `up to ${new Intl.NumberFormat('en').format(csvLimits.fileRows)} rows`;
+  for (const page of ['using-the-api', 'leaving', 'console']) {
+    const text = await readFile(new URL(`../../../docs/${page}.md`, import.meta.url), 'utf8');
+    assert.ok(text.replaceAll(/\s+/g, ' ').includes(rows), page);
+  }
 });

@@ -1,12 +1,12 @@
 import { useLocation } from 'preact-iso';
 import type { Plan } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
+import { ExportButton } from '../../exports/export-button.tsx';
 import { price } from '../../format/interval.ts';
 import { plural } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { CreateButton } from '../../parts/create-button.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
-import { ExportButton } from '../../parts/export-button.tsx';
 import { type Filter, Filters, filterValues } from '../../parts/filters.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
