@@ -54,8 +54,8 @@ export interface InvoiceFacts extends Facts, InvoiceDetails, InvoiceValues {
   readonly subscriptionLocalId: string | null;
   /** Undefined if not all lines are known. */
   readonly coversUntil?: Date | null;
-  /** An event says that the invoice is void now, and it may have billed items that must wait for another invoice. */
-  readonly mayLoseItems?: true;
+  /** An event says that the invoice is void now, and it may have taken items or discounts of the customer. */
+  readonly mayLose?: true;
 }
 
 /** `uncollectible` can still become `paid` or `void`. */

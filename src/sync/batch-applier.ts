@@ -129,10 +129,10 @@ export class BatchApplier {
   }
 }
 
-/** The items that waited for a voided invoice must wait again. */
+/** What a voided invoice has taken must wait again. */
 function voidedInvoicesOf(reading: EventReading): readonly RefreshTarget[] {
-  return factsAbout([reading], 'invoice').flatMap(({ mayLoseItems, processorSubscriptionId: key }) =>
-    mayLoseItems === true && key !== null ? [{ subject: 'voidedInvoice', key } as const] : [],
+  return factsAbout([reading], 'invoice').flatMap(({ mayLose, processorSubscriptionId: key }) =>
+    mayLose === true && key !== null ? [{ subject: 'voidedInvoice', key } as const] : [],
   );
 }
 

@@ -43,15 +43,16 @@ export interface SubscriptionChangeCalls {
     order: ChangeOrder & { readonly which: 'unpaid' | 'all' },
   ): Promise<ChangeableSubscription>;
   /**
-   * Completes an abandoned change: drops it if it was declined, and restores the unbilled amounts of earlier changes.
+   * Completes an abandoned change: drops it if it was declined, and restores what its invoice has taken: the unbilled
+   * amounts of earlier changes, and discounts for one invoice.
    */
   settleAbandonedChange(
     order: KeyedWrite & { readonly processorSubscriptionId: string },
   ): Promise<ChangeableSubscription>;
   /**
-   * Makes sure that the next invoice bills the unbilled amounts of earlier changes, even if a dropped change would have
-   * billed them. If the subscription has ended, even before its first payment, that is the next invoice of the customer,
-   * which bills the amounts that belong to no subscription.
+   * Makes sure that the next invoice bills the unbilled amounts of earlier changes, and has the discounts for one
+   * invoice, even if the invoice of a dropped change has taken them. If the subscription has ended, even before its first
+   * payment, that is the next invoice of the customer, which has what belongs to no subscription.
    */
   restoreUnbilled(subscription: Pick<SubscriptionFacts, 'processorSubscriptionId' | 'status'>): Promise<void>;
   /** Null if no invoice will follow, because the subscription ends first. */
@@ -75,6 +76,8 @@ export interface ChangeableSubscription {
   readonly items: readonly [ChangeableItem, ...ChangeableItem[]];
   /** The invoice of a change that waits for its payment. */
   readonly changeInvoiceId: string | null;
+  /** The void invoice of the latest change, if it has used up a discount that the subscription does not have again yet. */
+  readonly unrestoredInvoiceId: string | null;
   /** The processor's id of the object that plans later periods. Null if there is none. */
   readonly processorPlanningId: string | null;
   /** Everything that it planned has taken effect. */

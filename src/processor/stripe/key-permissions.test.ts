@@ -9,6 +9,7 @@ const reads = ['createPreview', 'list', 'listLineItems', 'retrieve', 'retrieveCu
 /** The resources of expanded fields. The processor requires their permissions too. */
 const expanded: Readonly<Record<string, string>> = {
   coupon: 'coupons',
+  customer: 'customers',
   latest_charge: 'charges',
   latest_invoice: 'invoices',
   setup_intent: 'setup_intents',
@@ -25,8 +26,10 @@ const expanded: Readonly<Record<string, string>> = {
 
 /** The other fields in the paths of expansions. They belong to the object itself. */
 const partsOfObjects = [
+  'applies_to',
   'confirmation_secret',
   'data',
+  'discount',
   'discounts',
   'line_items',
   'payment',

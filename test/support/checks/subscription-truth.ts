@@ -96,7 +96,8 @@ function discountTruth(
   const code = discount.promotion_code;
   assert(typeof code !== 'string');
   const { percent_off: percentOff, amount_off: amountOff, currency } = coupon;
-  return { code: code?.code ?? null, percentOff, amountOff, currency: currency ?? null, end: discount.end };
+  const shown = code?.code ?? coupon.metadata?.['till_code'] ?? null;
+  return { code: shown, percentOff, amountOff, currency: currency ?? null, end: discount.end };
 }
 
 function couponOf(discount: Stripe.Invoice['discounts'][number]): Stripe.Coupon {

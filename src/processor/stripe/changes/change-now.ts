@@ -14,7 +14,8 @@ import { done, missing } from '../wire/attempt.ts';
 import { mainMarkKey } from '../wire/wire-metadata.ts';
 import { changeMarksKey, mapChangeable, readChangeable } from './changeable-subscription.ts';
 import { voidChangeInvoice } from './drop-pending-change.ts';
-import { markWaitingItems, restoreWaitingItems } from './waiting-items.ts';
+import { restoreVoided } from './restore-voided.ts';
+import { markWaitingItems } from './waiting-items.ts';
 
 type Order = Parameters<SubscriptionChangeCalls['changeNow']>[0];
 
@@ -154,6 +155,6 @@ async function isVoided(
 ): Promise<boolean> {
   if (status === 'open' || status === 'uncollectible')
     return (await voidChangeInvoice(context, invoiceId, idempotencyKey)) === 'void';
-  await restoreWaitingItems(context, invoiceId);
+  await restoreVoided(context, invoiceId);
   return true;
 }

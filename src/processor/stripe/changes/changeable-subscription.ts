@@ -8,6 +8,8 @@ import { readSubscription } from '../objects/read-subscription.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
 import { ifReadable, noLinks, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { restoredInvoicesOf } from './discounted-subscription.ts';
+import { mapVoidedInvoice, restoredReasons } from './map-voided-invoice.ts';
 import { isScheduleSpent } from './schedule-phases.ts';
 
 export async function readChangeable(
@@ -36,6 +38,7 @@ export function mapChangeable(value: unknown, asOf: AsOf): ChangeableSubscriptio
     currency: subscription.currency('currency'),
     items,
     changeInvoiceId: pendingUpdate?.processorInvoiceId ?? null,
+    unrestoredInvoiceId: unrestoredInvoiceOf(subscription),
     processorPlanningId: processorScheduleId,
     isPlanningSpent: isScheduleSpent(subscription),
     changeMarks: changeMarksOf(subscription),
@@ -86,6 +89,15 @@ function pendingUpdateOf(subscription: WireObject) {
     items: items ?? [],
     changeMarks: changeMarksOf(update),
   };
+}
+
+/** The latest invoice, if it is the void one of a change and has used up a discount that is not restored yet. */
+function unrestoredInvoiceOf(subscription: WireObject): string | null {
+  const latest = subscription.optional('object', 'latest_invoice');
+  if (latest === null || !restoredReasons.includes(latest.optionalText('billing_reason'))) return null;
+  const { processorInvoiceId, status, onceDiscounts } = mapVoidedInvoice(subscription.raw('latest_invoice'));
+  const isRestored = restoredInvoicesOf(subscription).includes(processorInvoiceId);
+  return status === 'void' && onceDiscounts.length > 0 && !isRestored ? processorInvoiceId : null;
 }
 
 /** The metadata key under which a subscription carries the marks of its changes. */

@@ -2,10 +2,11 @@ import type { ChangeableSubscription } from '../../port/subscription-changes.ts'
 import { voidInvoice } from '../objects/void-invoice.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { releaseSchedule } from './planned-changes.ts';
-import { restoreWaitingItems } from './waiting-items.ts';
+import { restoreVoided } from './restore-voided.ts';
 
 /**
- * Drops the change that waits for its payment, and releases the schedule. True if there was either of them. Then the
+ * Drops the change that waits for its payment, and releases the schedule. If another process voided the invoice of a
+ * change and died, this restores what that has taken. True if there was any of these. Then the
  * subscription as it was read is stale, and the dropped change may even have been paid and applied meanwhile. The calls
  * have their own processor keys, so that a repeated request repeats them.
  */
@@ -15,16 +16,17 @@ export async function dropPendingChange(
   idempotencyKey: string,
   which: 'unpaid' | 'all' = 'all',
 ): Promise<boolean> {
-  const { changeInvoiceId, processorPlanningId } = found;
+  const { changeInvoiceId, unrestoredInvoiceId, processorPlanningId } = found;
   const isPlanned = which === 'all' && processorPlanningId !== null;
   if (changeInvoiceId !== null) await voidChangeInvoice(context, changeInvoiceId, `${idempotencyKey}-drop`);
+  else if (unrestoredInvoiceId !== null) await restoreVoided(context, unrestoredInvoiceId);
   if (isPlanned) await releaseSchedule(context, found, idempotencyKey);
-  return changeInvoiceId !== null || isPlanned;
+  return changeInvoiceId !== null || unrestoredInvoiceId !== null || isPlanned;
 }
 
 /**
- * Voids the invoice of a change, and restores the invoice items of earlier changes that it had billed. If the invoice
- * was paid meanwhile, the change has been applied.
+ * Voids the invoice of a change, and restores what it has taken. If the invoice was paid meanwhile, the change has been
+ * applied.
  */
 export async function voidChangeInvoice(
   context: AdapterContext,
@@ -32,6 +34,6 @@ export async function voidChangeInvoice(
   idempotencyKey: string,
 ): Promise<'void' | 'paid'> {
   const ended = await voidInvoice(context, processorInvoiceId, idempotencyKey);
-  if (ended === 'void') await restoreWaitingItems(context, processorInvoiceId);
+  if (ended === 'void') await restoreVoided(context, processorInvoiceId);
   return ended;
 }

@@ -2,10 +2,12 @@ import type { AsOf } from '../../../model/facts.ts';
 import type { ChangePreview, PreviewLine, SubscriptionChangeCalls } from '../../port/subscription-changes.ts';
 import { hasMoreLines, mapLine, readLines } from '../objects/invoice-lines.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing, nullIfMissing } from '../wire/attempt.ts';
+import { done, missing, nullIfMissing, refused } from '../wire/attempt.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { changeParams } from './change-now.ts';
 import { billedParams, type InvoiceItem } from './map-invoice-item.ts';
+import { mapVoidedInvoice, type VoidedInvoice, voidedExpansions } from './map-voided-invoice.ts';
+import { type DiscountParam, discountsAfterVoid } from './restore-discounts.ts';
 import { listWaited } from './waiting-items.ts';
 
 type Preview = SubscriptionChangeCalls['preview'];
@@ -23,19 +25,31 @@ export async function previewChange(
   const { stripe, call } = context;
   const invoiceId = 'resumes' in change ? null : change.found.changeInvoiceId;
   const dropped = invoiceId === null ? nothing : await readDropped(context, invoiceId);
-  const attempt = await call.read('invoices.preview', {
-    send: (options) =>
-      stripe.invoices.createPreview(
-        {
-          subscription: change.processorSubscriptionId,
-          subscription_details: 'resumes' in change ? { resume_at: 'now' } : previewParams(change),
-          ...(dropped.items.length === 0 ? {} : { invoice_items: dropped.items.map(billedParams) }),
-        },
-        options,
-      ),
-    take: (response, asOf) => done<Previewed | null>(mapPreview(response, asOf, dropped.returnedBalance)),
-    refused: (refusal) => (refusal.code === 'invoice_upcoming_none' ? done(null) : missing(refusal)),
-  });
+  const previewWith = (discounts: DiscountParam[] | null) =>
+    call.read('invoices.preview', {
+      send: (options) =>
+        stripe.invoices.createPreview(
+          {
+            subscription: change.processorSubscriptionId,
+            subscription_details: 'resumes' in change ? { resume_at: 'now' } : previewParams(change),
+            ...(dropped.items.length === 0 ? {} : { invoice_items: dropped.items.map(billedParams) }),
+            ...(discounts === null ? {} : { discounts }),
+          },
+          options,
+        ),
+      take: (response, asOf) => done<Previewed | null>(mapPreview(response, asOf, dropped.returnedBalance)),
+      refused: (refusal) => {
+        if (refusal.code === 'invoice_upcoming_none') return done(null);
+        if (refusal.param?.startsWith('discounts') === true) return refused('wrong_state', refusal);
+        return missing(refusal);
+      },
+    });
+  const { voided } = dropped;
+  const first = voided === null ? null : await discountsAfterVoid(context, voided, 'first');
+  let attempt = await previewWith(first);
+  // A code that cannot be redeemed again is restored by a coupon of Till.
+  if (voided !== null && first !== null && attempt.outcome === 'wrong_state')
+    attempt = await previewWith(await discountsAfterVoid(context, voided, 'till'));
   if (attempt.outcome !== 'done') return attempt;
   if (attempt.value === null) return done(null);
   const { id, shown, ...preview } = attempt.value;
@@ -65,27 +79,31 @@ interface Dropped {
   readonly items: readonly InvoiceItem[];
   /** What the customer's balance gains. A credit is negative. */
   readonly returnedBalance: number;
+  /** The invoice, if it has used up discounts that are restored. */
+  readonly voided: VoidedInvoice | null;
 }
 
-const nothing: Dropped = { items: [], returnedBalance: 0 };
+const nothing: Dropped = { items: [], returnedBalance: 0, voided: null };
 
 /** The change drops the one that waits, so its invoice also bills what that one has taken. */
 async function readDropped(context: AdapterContext, invoiceId: string): Promise<Dropped> {
   const { stripe, call } = context;
-  const returnedBalance = await call.read('invoices.read', {
-    send: (options) => stripe.invoices.retrieve(invoiceId, {}, options),
+  const read = await call.read('invoices.read', {
+    send: (options) => stripe.invoices.retrieve(invoiceId, { expand: [...voidedExpansions] }, options),
     take: (response) => {
       const invoice = WireObject.parse(response, 'invoice').expectKind('invoice');
-      const status = invoice.optionalText('status');
       const ending = invoice.optional('wholeNumber', 'ending_balance');
-      if (status !== 'open' && status !== 'uncollectible') return null;
-      return ending === null ? 0 : invoice.wholeNumber('starting_balance') - ending;
+      return {
+        voided: mapVoidedInvoice(response),
+        returnedBalance: ending === null ? 0 : invoice.wholeNumber('starting_balance') - ending,
+      };
     },
     refused: nullIfMissing,
   });
+  const status = read?.voided.status;
   // It was paid or dropped meanwhile.
-  if (returnedBalance === null) return nothing;
-  return { items: (await listWaited(context, invoiceId)).toReversed(), returnedBalance };
+  if (read === null || (status !== 'open' && status !== 'uncollectible')) return nothing;
+  return { ...read, items: (await listWaited(context, invoiceId)).toReversed() };
 }
 
 function mapPreview(value: unknown, asOf: AsOf, returnedBalance: number): Previewed {

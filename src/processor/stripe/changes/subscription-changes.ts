@@ -6,7 +6,7 @@ import { readChangeable } from './changeable-subscription.ts';
 import { dropPendingChange } from './drop-pending-change.ts';
 import { changeAtPeriodEnd, endSpentPlanning, listPlannings } from './planned-changes.ts';
 import { previewChange } from './preview-change.ts';
-import { restoreOfVoidedInvoices } from './waiting-items.ts';
+import { restoreOfVoidedInvoices } from './restore-voided.ts';
 
 /** Changes of subscriptions, with pending updates, schedules and invoice items. */
 export function createSubscriptionChangeCalls(context: AdapterContext): SubscriptionChangeCalls {

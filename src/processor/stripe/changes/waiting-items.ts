@@ -1,19 +1,14 @@
 import type { Stripe } from 'stripe';
-import { hasEnded, type SubscriptionFacts } from '../../../model/subscription.ts';
 import { type Attempt, notReached } from '../../port/attempt.ts';
 import type { ChangeableSubscription } from '../../port/subscription-changes.ts';
-import { readCharge } from '../objects/invoice-charge.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missingOrWrongState, refused } from '../wire/attempt.ts';
 import { fetchAll, fetchFrom } from '../wire/listing.ts';
-import { WireObject } from '../wire/wire-object.ts';
 import { type InvoiceItem, mapInvoiceItem, restoredItemParams, waitedMark } from './map-invoice-item.ts';
+import type { VoidedInvoice } from './map-voided-invoice.ts';
 
 /** Few enough to leave most of the processor's rate limit to other calls. Each earlier change has two items. */
 const marksAtOnce = 5;
-
-/** A request that dies is repeated or looked up within minutes, so few voided invoices are newer than its own. */
-const voidedInvoicesMax = 10;
 
 /**
  * Marks the items that wait for an invoice, before a change whose invoice will bill them too. If that invoice is
@@ -49,15 +44,12 @@ export async function markWaitingItems(
  */
 export async function restoreWaitingItems(
   context: AdapterContext,
-  invoiceId: string,
-  which: (item: InvoiceItem) => boolean = hasWaited,
+  invoice: Pick<VoidedInvoice, 'processorInvoiceId' | 'createdAt'>,
+  which: (item: InvoiceItem) => boolean,
 ): Promise<void> {
-  const lost = (await listWaited(context, invoiceId)).filter(which);
+  const lost = (await listWaited(context, invoice.processorInvoiceId)).filter(which);
   const [first] = lost;
   if (first === undefined) return;
-  const invoice = await readCharge(context, invoiceId);
-  // Until the invoice is void, the customer can pay these items with it.
-  if (invoice?.status !== 'void') return;
   const newer = await listItems(context, {
     customer: first.processorCustomerId,
     created: { gte: invoice.createdAt.getTime() / 1_000 },
@@ -75,36 +67,6 @@ export async function listWaited(
 ): Promise<readonly InvoiceItem[]> {
   const items = await listItems(context, { invoice: invoiceId });
   return items.filter((item) => hasWaited(item) && item.amount !== 0);
-}
-
-/** The invoices that end a subscription, or one of its changes, if they are voided. */
-const restoredReasons: readonly (string | null)[] = ['subscription_create', 'subscription_update'];
-
-/**
- * Restores the items of all recently voided invoices of this kind. The process that voided them may have died. A
- * subscription that has ended has no next invoice, so only the items that another invoice of the customer can bill are
- * restored.
- */
-export async function restoreOfVoidedInvoices(
-  context: AdapterContext,
-  {
-    processorSubscriptionId: subscription,
-    status,
-  }: Pick<SubscriptionFacts, 'processorSubscriptionId' | 'status'>,
-): Promise<void> {
-  const { stripe, call } = context;
-  const which = hasEnded(status) ? isOfCustomer : hasWaited;
-  const voided = await call.read('invoices.list', {
-    send: (options) =>
-      stripe.invoices.list({ subscription, status: 'void', limit: voidedInvoicesMax }, options),
-    take: (response) =>
-      WireObject.parse(response, 'list')
-        .array('data')
-        .map((value) => WireObject.parse(value, 'invoice').expectKind('invoice'))
-        .filter((invoice) => restoredReasons.includes(invoice.optionalText('billing_reason')))
-        .map((invoice) => invoice.id()),
-  });
-  for (const invoiceId of voided) await restoreWaitingItems(context, invoiceId, which);
 }
 
 function listItems(
@@ -144,7 +106,7 @@ async function restore({ stripe, call }: AdapterContext, item: InvoiceItem): Pro
 }
 
 /** A change and a new period create only items of their subscription, so any other item has waited, even without a mark. */
-function hasWaited(item: InvoiceItem): boolean {
+export function hasWaited(item: InvoiceItem): boolean {
   return isMarked(item) || isOfCustomer(item);
 }
 
@@ -153,6 +115,6 @@ function isMarked({ waited, restores }: InvoiceItem): boolean {
 }
 
 /** Any invoice of the customer can bill the item. */
-function isOfCustomer({ processorSubscriptionId }: InvoiceItem): boolean {
+export function isOfCustomer({ processorSubscriptionId }: InvoiceItem): boolean {
   return processorSubscriptionId === null;
 }

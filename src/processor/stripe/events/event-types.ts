@@ -5,7 +5,7 @@ import { mapCharge } from '../objects/map-charge.ts';
 import { mapCheckoutNotice } from '../objects/map-checkout.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
 import { isLinked, mapDispute } from '../objects/map-dispute.ts';
-import { mapInvoice, mapInvoicePayment, mayBillItems } from '../objects/map-invoice.ts';
+import { mapInvoice, mapInvoicePayment, mayHaveTaken } from '../objects/map-invoice.ts';
 import { mapPayment } from '../objects/map-payment.ts';
 import { mapPrice, mapProduct } from '../objects/map-plan.ts';
 import { mapRefund } from '../objects/map-refund.ts';
@@ -37,10 +37,10 @@ const readInvoice: EventReader = (object, asOf) => ({
   subject: 'invoice',
   facts: [mapInvoice(object, asOf)],
 });
-/** If the subscription has ended, the customer's items must wait for another invoice. */
+/** If the subscription has ended, the customer's items and discount must wait for another invoice. */
 const readVoidedInvoice: EventReader = (object, asOf) => {
   const facts = mapInvoice(object, asOf);
-  return { subject: 'invoice', facts: [mayBillItems(object) ? { ...facts, mayLoseItems: true } : facts] };
+  return { subject: 'invoice', facts: [mayHaveTaken(object) ? { ...facts, mayLose: true } : facts] };
 };
 /** An invoice that was paid in another way has no payment at the processor. */
 const readInvoicePayment: EventReader = (object) => {

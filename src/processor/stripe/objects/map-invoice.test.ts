@@ -81,12 +81,12 @@ test('it is unknown if lines are missing, or if a line does not show what it bil
   assert.equal(coversUntil(list({ id: 'il_1', object: 'line_item' })), undefined);
 });
 
-test('a voided invoice may lose items, unless it bills only periods and prorations', () => {
-  const mayLoseItems = (type: string, lines: unknown) => {
-    const object = { ...event.data.object, status: 'void', lines };
+test('a voided invoice may lose items or discounts, unless it bills only periods and prorations', () => {
+  const mayLose = (type: string, lines: unknown, discounts: readonly string[] = []) => {
+    const object = { ...event.data.object, status: 'void', lines, discounts };
     const stored = readEvent(redactPayload({ ...event, type, data: { object } }).payload);
     assert(stored.subject === 'invoice');
-    return stored.facts[0]?.mayLoseItems === true;
+    return stored.facts[0]?.mayLose === true;
   };
   const older = (type: string, proration: boolean) => {
     const { parent: _, ...rest } = line(100, null, { type, proration });
@@ -101,7 +101,8 @@ test('a voided invoice may lose items, unless it bills only periods and proratio
     [list(...ownOlder, older('invoiceitem', false)), true],
     [{ ...list(...own), has_more: true }, true],
   ] as const) {
-    assert.equal(mayLoseItems('invoice.voided', lines), expected);
-    assert.equal(mayLoseItems('invoice.updated', lines), false);
+    assert.equal(mayLose('invoice.voided', lines), expected);
+    assert.equal(mayLose('invoice.updated', lines), false);
   }
+  assert.equal(mayLose('invoice.voided', list(...own), ['di_1']), true);
 });

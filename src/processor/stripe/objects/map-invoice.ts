@@ -86,10 +86,11 @@ export function isFirstInvoice(value: unknown): boolean {
   return WireObject.parse(value, 'invoice').optionalText('billing_reason') === 'subscription_create';
 }
 
-/** Whether the invoice may bill an item that was not created by the subscription itself. */
-export function mayBillItems(value: unknown): boolean {
+/** Whether the invoice may bill an item that the subscription itself did not create, or may have used up a discount. */
+export function mayHaveTaken(value: unknown): boolean {
   const invoice = WireObject.parse(value, 'invoice');
   const lines = ifReadable(() => invoice.list('lines'));
+  if ((invoice.optional('array', 'discounts') ?? []).length > 0) return true;
   return lines === null || hasMoreLines(invoice) || lines.some(isItem);
 }
 

@@ -4,7 +4,7 @@ import type {
   PendingItemFacts,
   SubscriptionTermFacts,
 } from '../../../model/subscription-terms.ts';
-import { mainMarkOf } from '../wire/wire-metadata.ts';
+import { fieldsOf, mainMarkOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
 const ownTerms = ['discounts.source.coupon', 'discounts.promotion_code', 'schedule'] as const;
@@ -63,7 +63,7 @@ export function usedDiscountOf(subscription: WireObject): SubscriptionTermFacts[
   });
 }
 
-function isOnce(discount: WireObject): boolean {
+export function isOnce(discount: WireObject): boolean {
   return (
     discount.optional('object', 'source')?.optional('object', 'coupon')?.optionalText('duration') === 'once'
   );
@@ -74,13 +74,24 @@ function expandedDiscount(discount: WireObject): Discount {
   const hasAmount = coupon.optional('amount', 'amount_off') !== null;
   return {
     processorDiscountId: discount.id(),
-    code: discount.optional('object', 'promotion_code')?.optionalText('code') ?? null,
+    code: codeOf(discount),
     percentOff: coupon.optional('number', 'percent_off'),
     amountOff: coupon.optional('amount', 'amount_off'),
     currency: hasAmount ? coupon.optional('currency', 'currency') : null,
     endsAt: discount.optional('moment', 'end')?.toISOString() ?? null,
     ...(isOnce(discount) ? { isOnce: true } : {}),
   };
+}
+
+/** The metadata key under which a coupon that restores a discount has the code that the customer entered. */
+export const restoredCodeKey = 'till_code';
+
+/** What the customer entered, even if the processor refused to redeem it again when Till restored the discount. */
+export function codeOf(discount: WireObject): string | null {
+  const code = discount.optional('object', 'promotion_code')?.optionalText('code') ?? null;
+  const coupon = discount.optional('object', 'source')?.optional('object', 'coupon') ?? null;
+  const restored = coupon === null ? null : fieldsOf(coupon)?.[restoredCodeKey];
+  return code ?? (typeof restored === 'string' ? restored : null);
 }
 
 const ended: readonly string[] = ['canceled', 'incomplete_expired'];

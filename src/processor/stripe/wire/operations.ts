@@ -34,6 +34,7 @@ const processorOperations = [
   'subscriptions.resume',
   'subscriptions.list',
   'subscriptions.list_items',
+  'coupons.create',
   'promotion_codes.list',
   'checkouts.create',
   'checkouts.read',
