@@ -21,6 +21,7 @@ const Types = Type.Unsafe<readonly EventType[] | null>({
   type: ['array', 'null'],
   items: { type: 'string', enum: [...eventTypes] },
   minItems: 1,
+  maxItems: eventTypes.length,
   uniqueItems: true,
   description: 'The types of events to send. Null: all types, including those of later releases.',
 });

@@ -37,9 +37,7 @@ function invalidRequest(error: Partial<FastifyError>): Failure {
   if (error.validationContext === 'params')
     return new Failure('not_found', 'No object has this id. Check the id.');
   const part = error.validationContext === 'querystring' ? 'query' : (error.validationContext ?? 'body');
-  // An invalid metadata key is reported once, not once for each rule that it breaks.
-  const mistakes = (error.validation ?? []).filter((mistake) => !('propertyName' in mistake));
-  const errors: Mistake[] = mistakes.slice(0, mistakesMax).map((mistake) => {
+  const errors: Mistake[] = (error.validation ?? []).slice(0, mistakesMax).map((mistake) => {
     const { missingProperty, additionalProperty, propertyName } = mistake.params;
     const field = additionalProperty ?? missingProperty ?? propertyName;
     const steps = mistake.instancePath.split('/').slice(1).map(unescapePointer);

@@ -5,6 +5,8 @@ import { isRoundAmount, roundAmountMistake } from '../../model/round-amount.ts';
 import { isDay } from '../../platform/day.ts';
 import { parseInstant } from '../../platform/instant.ts';
 import { parsePlainInteger } from '../../platform/plain-integer.ts';
+import { mistakesMax } from '../load/limits.ts';
+import { tooLarge } from './too-large.ts';
 
 /** Marks the schema of an optional body. It is for the documentation, and validates nothing. */
 export const optionalBody = 'x-optional';
@@ -26,7 +28,7 @@ export const patternRule = 'x-pattern-rule';
 /** Only the canonical form: the library's own pattern also accepts `urn:uuid:…`. */
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Doesn't coerce values, and reports every mistake, not just the first. */
+/** Doesn't coerce values, and finds every mistake, not just the first. */
 const ajv = createAjv();
 
 interface Validate {
@@ -37,7 +39,7 @@ interface Validate {
 type Fields = Record<string, unknown>;
 
 /**
- * Validates one part of a request, and normalises its values: numbers in a query or path, which are always text, become
+ * Validates one part of a request, first its sizes, so that the work is bounded by what is allowed. Normalises its values: numbers in a query or path, which are always text, become
  * numbers, and ids and currencies become lower case, so that equal requests have equal values. Ajv's own coercion is
  * off: it reads `1e400` as an integer, and an empty text or `null` as 0.
  */
@@ -49,6 +51,11 @@ export function compileValidator(schema: object, httpPart: string | undefined): 
   const validate: Validate = (data) => {
     const fields = isFields(data) ? data : {};
     if (httpPart !== 'body') parseIntegers(fields, integers);
+    const excesses = tooLarge(schema, data);
+    if (excesses.length > 0) {
+      validate.errors = [...excesses];
+      return false;
+    }
     check ??= ajv.compile(schema);
     const isValid = check(data);
     const mistakes = hasNumbers
@@ -116,12 +123,14 @@ function namesOf(schema: { readonly properties?: Readonly<Record<string, FieldSc
   };
 }
 
-/** A pattern is for programs. */
+/** The first mistakes. A pattern is for programs. */
 function inWords(
   errors: readonly ErrorObject[],
   rules: ReadonlyMap<string, string | undefined>,
 ): readonly ErrorObject[] {
-  return errors.map((error) => {
+  // An invalid metadata key is reported once, not once for each rule that it breaks.
+  const mistakes = errors.filter((error) => error.propertyName === undefined).slice(0, mistakesMax);
+  return mistakes.map((error) => {
     const rule =
       error.keyword === 'pattern' ? rules.get(error.instancePath.replace(/\/\d+\//, '/*/')) : undefined;
     return rule === undefined ? error : { ...error, message: rule };
