@@ -112,7 +112,7 @@ const liveTexts = { off: 'Paused', connecting: 'Connecting', live: 'Live' } as c
 function LiveState() {
   const state = liveState.value;
   return (
-    <span class={`live ${state}`} title="Whether changes appear as they happen">
+    <span class="live" data-state={state} title="Whether changes appear as they happen">
       {liveTexts[state]}
     </span>
   );

@@ -161,7 +161,7 @@ browserTest(
       return file === 3 ? Promise.resolve() : undefined;
     });
     await exportButton(page).dblclick();
-    await panel(page).getByText('2 of 5 rows saved. Till is busy.').waitFor();
+    await panel(page).getByText('2 of 5 rows saved. Overloaded: the second file is tried again.').waitFor();
     await until(() => waiting.length === 1);
     await page.getByRole('button', { name: 'Exporting…' }).click();
     const progress = panel(page).getByRole('progressbar', { name: 'Rows of customers' });

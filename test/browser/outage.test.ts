@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { migrate } from '../../src/platform/migrate.ts';
 import { migrationsFolder } from '../../src/till/compose-database.ts';
@@ -11,6 +12,10 @@ import { expectAccessible } from './support/accessible.ts';
 import { browserTest } from './support/browser-test.ts';
 
 const live = (page: Page) => page.locator('.top .live');
+/** The dot beside the word. */
+const dotColour = (page: Page) =>
+  page.evaluate<string>("getComputedStyle(document.querySelector('.top .live'), '::before').backgroundColor");
+const noColour = 'rgba(0, 0, 0, 0)';
 const outage = (page: Page) => page.getByText('Database unavailable', { exact: true });
 const openPage = (page: Page, name: string) =>
   page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name }).click();
@@ -25,8 +30,10 @@ browserTest(
     await open('/console/customers');
     await page.getByText('Grace Hopper').waitFor();
     await live(page).getByText('Live', { exact: true }).waitFor();
+    assert.notEqual(await dotColour(page), noColour);
     server.freeze();
     await live(page).getByText('Connecting').waitFor();
+    assert.equal(await dotColour(page), noColour);
     await openPage(page, 'Plans');
     await outage(page).waitFor();
     await page.getByText('It is tried again every few seconds.').waitFor();

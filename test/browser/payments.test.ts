@@ -186,3 +186,20 @@ browserTest(
     await rows(page).filter({ hasText: 'Order 1009' }).waitFor();
   },
 );
+
+browserTest('a long name and a long e-mail stay within their column', async ({ page, till, open }) => {
+  const name = 'W'.repeat(61);
+  const customer = await createCustomer(till, { name, email: `${'w'.repeat(61)}@example.com` });
+  await createPayment(till, { customerId: customer.id });
+  await open(`/console/payments?customerId=${customer.id}`);
+  const cell = page.getByRole('cell', { name });
+  for (const width of [1_440, 768, 360]) {
+    await page.setViewportSize({ width, height: 800 });
+    const [outer, ...inner] = await Promise.all(
+      [cell, ...(await cell.locator('.person > *').all())].map((box) => box.boundingBox()),
+    );
+    const ends = inner.map((box) => (box?.x ?? 0) + (box?.width ?? 0));
+    assert.ok(ends.length === 2 && outer);
+    assert.ok(Math.max(...ends) <= outer.x + outer.width, `${width}: ${ends} of ${outer.x + outer.width}`);
+  }
+});

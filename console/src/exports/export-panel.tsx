@@ -72,7 +72,7 @@ function Progress({ state }: { readonly state: ExportState }) {
         aria-valuetext={text}
         {...(total === undefined ? {} : { max: Math.max(total, 1), value: Math.min(rows, total) })}
       />{' '}
-      {text}
+      {(rows > 0 || total !== undefined) && text}
     </p>
   );
 }

@@ -54,12 +54,12 @@ test('a stopped export says what is saved and what is missing', () => {
 
 test('an export that waits says so, and what is saved', () => {
   assert.equal(
-    statusText({ ...start, phase: 'waiting' }),
-    'Till is busy. The first file follows as soon as it can.',
+    statusText({ ...start, phase: 'waiting', reason: 'Overloaded' }),
+    'Overloaded: the first file is tried again.',
   );
   assert.equal(
-    statusText({ ...withFile(start, first), phase: 'waiting' }),
-    '90,000 of 100,209 rows saved. Till is busy. The second file follows as soon as it can.',
+    statusText({ ...withFile(start, first), phase: 'waiting', reason: 'Database unavailable' }),
+    '90,000 of 100,209 rows saved. Database unavailable: the second file is tried again.',
   );
 });
 

@@ -9,7 +9,7 @@ export interface ExportState {
   /** Who has started it. Another user of the same browser does not see it. */
   readonly owner: string;
   readonly phase: 'running' | 'waiting' | 'stopped' | 'finished';
-  /** Why it has stopped. */
+  /** Why it waits or has stopped. */
   readonly reason: string;
   /** The complete files. */
   readonly files: readonly ExportedFile[];
@@ -97,8 +97,7 @@ export function statusText(state: ExportState): string {
     return files.length === 0
       ? `Nothing is saved yet. ${reason}`
       : `${saved} saved. The ${next} file is missing. ${reason}`;
-  if (phase === 'waiting')
-    return `${beforeOf(state)}Till is busy. The ${next} file follows as soon as it can.`;
+  if (phase === 'waiting') return `${beforeOf(state)}${reason}: the ${next} file is tried again.`;
   return files.length === 0 ? `Exporting ${list}…` : `${saved} saved, the ${next} file follows.`;
 }
 

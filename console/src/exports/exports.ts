@@ -155,7 +155,7 @@ async function readWithRetries(state: ExportState, signal: AbortSignal) {
       signal.throwIfAborted();
       const failure = failureOf(error);
       if (!isTillError(error) || !failure.isOutage || failures >= attemptsMax) throw error;
-      change((now) => ({ ...now, phase: 'waiting', rowsArriving: 0 }));
+      change((now) => ({ ...now, phase: 'waiting', reason: failure.title, rowsArriving: 0 }));
       await pause(retryDelayMs({ failure, failures }, Math.random()), signal);
     }
 }
