@@ -8,6 +8,7 @@ import { killAmid } from '../support/doomed-tills.ts';
 import { effort, rotation } from '../support/effort.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { type AddOnBody, createPlan } from '../support/objects.ts';
+import { sweepAll } from '../support/sweep.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
@@ -164,16 +165,6 @@ test('the same request finishes what a call that breaks, before or after its eff
   }
 });
 
-/** Makes every claim look abandoned, and lets the sweeper resolve it. */
-async function sweep({ sql }: Backend, till: TillInProcess): Promise<void> {
-  await sql(
-    `update till.idempotency_claims set attempted_at = attempted_at - interval '2 minutes',
-       leased_until = leased_until - interval '2 minutes', looked_at = looked_at - interval '2 minutes'
-     where completed_at is null`,
-  );
-  await till.services.sweeper.sweep();
-}
-
 test('the sweeper voids a declined change that is not repeated, and leaves one that waits', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
@@ -183,7 +174,7 @@ test('the sweeper voids a declined change that is not repeated, and leaves one t
     await backend.setFault({ operation: 'invoices.retrieve', kind: 'reset_before' });
     assert.equal((await send(hasty, scene)).status, 503);
     assert.equal((await newestInvoice(hasty, scene)).status, 'open');
-    await sweep(backend, hasty);
+    await sweepAll(backend, hasty);
     assert.equal((await newestInvoice(hasty, scene)).status, outcome.invoice);
     assert.deepEqual(await waitingAmounts(backend, scene), outcome.waits ? [] : scene.waiting);
     const { pending_update: pending } = await backend.stripe.subscriptions.retrieve(
@@ -228,7 +219,7 @@ test('the sweeper restores what a declined or dropped change took, once, even wi
       assert.notDeepEqual(await waitingAmounts(backend, scene), scene.waiting);
       if (kind === 'reset_before') await restoreWithoutKey(backend, scene);
       for (let sweeps = 0; sweeps < 2; sweeps += 1) {
-        await sweep(backend, hasty);
+        await sweepAll(backend, hasty);
         assert.deepEqual(await waitingAmounts(backend, scene), scene.waiting);
       }
     }
@@ -277,7 +268,7 @@ test('a cancellation that dies restores what a waiting change took from the cust
         assert.equal((await cancel()).status, 200);
         for (let times = 0; times < 2; times += 1) {
           await hasty.settle();
-          await sweep(backend, hasty);
+          await sweepAll(backend, hasty);
           assert.deepEqual(await waitingAmounts(backend, scene), [fee.amount]);
         }
       });

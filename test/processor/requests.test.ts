@@ -777,7 +777,7 @@ describe('what comes back', () => {
     const attempt = await processor.subscriptionChanges.preview({
       ...{ processorSubscriptionId: 'sub_1', items: [{ processorItemId: 'si_1', quantity: 2 }] },
       ...{ proration: 'none', startsPeriod: false },
-      found: { items: [], changeInvoiceId: null, processorPlanningId: null },
+      found: { items: [], changeInvoiceId: null, unrestoredInvoiceId: null, processorPlanningId: null },
     });
     assert(attempt.outcome === 'done' && attempt.value !== null);
     assert.deepEqual(

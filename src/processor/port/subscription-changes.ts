@@ -124,7 +124,10 @@ export interface ItemsChange {
 
 /** The change would first drop what is pending: a change that waits for its payment, and planned ones. */
 interface PreviewedItemsChange extends ItemsChange {
-  readonly found: Pick<ChangeableSubscription, 'changeInvoiceId' | 'processorPlanningId'> & {
+  readonly found: Pick<
+    ChangeableSubscription,
+    'changeInvoiceId' | 'unrestoredInvoiceId' | 'processorPlanningId'
+  > & {
     readonly items: readonly Pick<ChangeableItem, 'processorItemId' | 'quantity'>[];
   };
 }

@@ -8,9 +8,10 @@ import { changeParams } from './change-now.ts';
 import { billedParams, type InvoiceItem } from './map-invoice-item.ts';
 import { mapVoidedInvoice, type VoidedInvoice, voidedExpansions } from './map-voided-invoice.ts';
 import { type DiscountParam, discountsAfterVoid } from './restore-discounts.ts';
-import { listWaited } from './waiting-items.ts';
+import { listLost, listWaited } from './waiting-items.ts';
 
 type Preview = SubscriptionChangeCalls['preview'];
+type PreviewedChange = Exclude<Parameters<Preview>[0], { resumes: true }>;
 
 /** A preview whose lines are still to be read, unless the invoice shows all of them. */
 interface Previewed extends Omit<ChangePreview, 'lines'> {
@@ -23,7 +24,7 @@ export async function previewChange(
   change: Parameters<Preview>[0],
 ): ReturnType<Preview> {
   const { stripe, call } = context;
-  const invoiceId = 'resumes' in change ? null : change.found.changeInvoiceId;
+  const invoiceId = 'resumes' in change ? null : droppedInvoiceOf(change.found);
   const dropped = invoiceId === null ? nothing : await readDropped(context, invoiceId);
   const previewWith = (discounts: DiscountParam[] | null) =>
     call.read('invoices.preview', {
@@ -61,7 +62,7 @@ export async function previewChange(
  * Without items, the processor previews what a schedule plans. The change drops the planned items, so the preview names
  * those that stay.
  */
-function previewParams(change: Exclude<Parameters<Preview>[0], { resumes: true }>) {
+function previewParams(change: PreviewedChange) {
   const { items, processorPlanningId } = change.found;
   const params = changeParams(change);
   if (change.items.length > 0 || processorPlanningId === null) return params;
@@ -85,6 +86,11 @@ interface Dropped {
 
 const nothing: Dropped = { items: [], returnedBalance: 0, voided: null };
 
+/** The invoice that the change voids, or the void one of which it first restores what that has taken. */
+function droppedInvoiceOf({ changeInvoiceId, unrestoredInvoiceId }: PreviewedChange['found']): string | null {
+  return changeInvoiceId ?? unrestoredInvoiceId;
+}
+
 /** The change drops the one that waits, so its invoice also bills what that one has taken. */
 async function readDropped(context: AdapterContext, invoiceId: string): Promise<Dropped> {
   const { stripe, call } = context;
@@ -101,7 +107,10 @@ async function readDropped(context: AdapterContext, invoiceId: string): Promise<
     refused: nullIfMissing,
   });
   const status = read?.voided.status;
-  // It was paid or dropped meanwhile.
+  // Its items may be restored already, and the processor has returned the balance.
+  if (read !== null && status === 'void')
+    return { voided: read.voided, returnedBalance: 0, items: await listLost(context, read.voided) };
+  // It was paid meanwhile.
   if (read === null || (status !== 'open' && status !== 'uncollectible')) return nothing;
   return { ...read, items: (await listWaited(context, invoiceId)).toReversed() };
 }

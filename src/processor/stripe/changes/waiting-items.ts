@@ -47,17 +47,25 @@ export async function restoreWaitingItems(
   invoice: Pick<VoidedInvoice, 'processorInvoiceId' | 'createdAt'>,
   which: (item: InvoiceItem) => boolean,
 ): Promise<void> {
-  const lost = (await listWaited(context, invoice.processorInvoiceId)).filter(which);
+  // The oldest first, so that the next invoice shows them in their order.
+  for (const item of await listLost(context, invoice, which)) await restore(context, item);
+}
+
+/** The items that had waited for a voided invoice and that are not restored yet, the oldest first. */
+export async function listLost(
+  context: AdapterContext,
+  { processorInvoiceId, createdAt }: Pick<VoidedInvoice, 'processorInvoiceId' | 'createdAt'>,
+  which: (item: InvoiceItem) => boolean = hasWaited,
+): Promise<readonly InvoiceItem[]> {
+  const lost = (await listWaited(context, processorInvoiceId)).filter(which);
   const [first] = lost;
-  if (first === undefined) return;
+  if (first === undefined) return [];
   const newer = await listItems(context, {
     customer: first.processorCustomerId,
-    created: { gte: invoice.createdAt.getTime() / 1_000 },
+    created: { gte: createdAt.getTime() / 1_000 },
   });
   const restored = new Set(newer.map(({ restores }) => restores));
-  // The oldest first, so that the next invoice shows them in their order.
-  for (const item of lost.toReversed())
-    if (!restored.has(item.processorInvoiceItemId)) await restore(context, item);
+  return lost.filter(({ processorInvoiceItemId }) => !restored.has(processorInvoiceItemId)).toReversed();
 }
 
 /** The items that had waited for this invoice, the newest first. */
