@@ -39,7 +39,7 @@ for (const state of states)
       assert.ok(rows.length > 1, `there is data in ${table}`);
 
     const till = await startOn(t, url);
-    await migrate({ url, folder: await folderWith(t, extraMigration(0)), logger });
+    await migrate({ url, folder: await folderWith(t, 1), logger });
     await older.progressed(roundsAfterwards);
     const after = await older.read();
     await older.stop();
@@ -60,7 +60,7 @@ test('a release that is older than the database goes on serving, and starts', as
   const load = rig.startLoad();
   for (let count = 1; count <= extraMigrations; count += 1) {
     await load.progressed(10);
-    await migrate({ url: rig.databaseUrl, folder: await folderWith(t, extraMigration(count)), logger });
+    await migrate({ url: rig.databaseUrl, folder: await folderWith(t, count), logger });
   }
   await load.progressed(10);
   const late = await startWholeTill(backendEnvironment(rig));
@@ -79,14 +79,14 @@ function extraMigration(count: number): string {
     create table till.extra_${count} (id uuid primary key, payment_id uuid references till.payments);`;
 }
 
-async function folderWith(t: TestContext, sql: string): Promise<string> {
+/** The migrations of a later release. */
+async function folderWith(t: TestContext, extraCount: number): Promise<string> {
   const path = await folder(t);
   await cp(migrationsFolder, path, { recursive: true });
-  await writeFile(join(path, `${9_000 + extrasCreated++}_extra.sql`), sql);
+  for (let count = 1; count <= extraCount; count += 1)
+    await writeFile(join(path, `${9_000 + count}_extra.sql`), extraMigration(count));
   return path;
 }
-
-let extrasCreated = 0;
 
 /** A database as the migrations up to this one left it, with a row of everything. */
 async function databaseAt(t: TestContext, state: string) {
@@ -97,7 +97,7 @@ async function databaseAt(t: TestContext, state: string) {
   await migrate({ url: database.url, folder: path, logger });
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
-  for (const name of known) await client.query(seeds[name.slice(0, 4)] ?? '');
+  for (const name of known) await client.query(seeds[name.slice('0000_'.length, -'.sql'.length)] ?? '');
   t.after(async () => {
     await client.end();
     await database.drop();

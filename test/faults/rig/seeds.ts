@@ -1,11 +1,11 @@
 /**
- * A row of everything, by the migration that creates its table, final so that the service has no reason to change it. A
- * migration that creates a table adds a row here.
+ * A row of everything, by the name of the migration that creates its table, final so that the service has no reason to
+ * change it. A migration that creates a table adds a row here.
  */
 export const seeds: Readonly<Record<string, string>> = {
-  '0001': `
+  installation: `
     insert into till.processor_account (account_id, livemode) values ('acct_sandbox', false);`,
-  '0002': `
+  mirrors: `
     insert into till.customers (id, processor_customer_id, email, name, external_id, metadata, processor_as_of,
         processor_as_of_latest, created_at, updated_at)
       values ('018f0000-0000-7000-8000-000000000001', 'cus_seed', 'seed@example.com', 'Seed', 'seed', '{"seed": "yes"}',
@@ -36,7 +36,7 @@ export const seeds: Readonly<Record<string, string>> = {
       select '018f0000-0000-7000-8000-000000000006', 'in_seed', id, 900, 900, 0, 'eur', 'paid', 1, now(), now(), now(),
         now()
       from till.customers;`,
-  '0004': `
+  requests: `
     insert into till.api_keys (id, name, scopes, digest, created_at)
       values ('018f0000-0000-7000-8000-000000000022', 'seed', '{read}', sha256('seed'), now());
     insert into till.idempotency_claims (operation, key_name, key, request_hash, resource_id, attempted_at, owner,
@@ -50,23 +50,23 @@ export const seeds: Readonly<Record<string, string>> = {
       values ('018f0000-0000-7000-8000-000000000005', '018f0000-0000-7000-8000-00000000000d', 1, now());
     insert into till.subscription_queue (writer_id, subscription_id, goes_first, owner, leased_until)
       values ('018f0000-0000-7000-8000-00000000000e', '018f0000-0000-7000-8000-000000000005', false, 1, now());`,
-  '0005': `
+  webhook_inbox: `
     insert into till.webhook_events (id, type, object_id, created_at, payload, state, next_try_at, received_at, processed_at)
       values ('evt_seed', 'payment_intent.succeeded', 'pi_seed', now(), '{}', 'processed', now(), now(), now());`,
-  '0006': `
+  sync: `
     insert into till.resyncs (id, status, started_at, ended_at)
       values ('018f0000-0000-7000-8000-00000000000b', 'finished', now(), now());
     insert into till.imports (id, external_id_from, started_at, ended_at)
       values ('018f0000-0000-7000-8000-00000000000c', null, now(), now());
     insert into till.import_skips (import_id, kind, object_id, reason)
       select id, 'payment', 'pi_seed', 'It has no customer.' from till.imports;`,
-  '0007': `
+  events: `
     select till.append_events('[{"type": "plan.created", "objectType": "plan", "customerId": null,
       "objectId": "018f0000-0000-7000-8000-000000000002", "data": {"name": "Seed"}, "previous": {},
       "cause": {"kind": "api", "keyName": "seed", "requestId": null, "processorEventId": null}}]');
     insert into till.grace_periods (subscription_id, ends_at)
       values ('018f0000-0000-7000-8000-000000000005', now() + interval '1 year');`,
-  '0008': `
+  event_endpoints: `
     insert into till.event_endpoints (id, url, enabled, disabled_at, disabled_reason, secret, position, created_at, updated_at)
       values ('018f0000-0000-7000-8000-000000000008', 'https://shop.example.com/', false, now(), 'request', 'plain:whsec_c2VlZA==',
         0, now(), now());
@@ -75,30 +75,30 @@ export const seeds: Readonly<Record<string, string>> = {
       from till.event_endpoints;
     insert into till.event_deliveries (endpoint_id, id, position, event_created_at, attempt, succeeded, created_at)
       select id, '018f0000-0000-7000-8000-00000000000a', 1, now(), 1, true, now() from till.event_endpoints;`,
-  '0009': `
+  overview: `
     insert into till.overview_cells (day, currency, metric, count, amount) values ('2020-01-01', 'eur', 'seed', 1, 1);`,
-  '0010': `
+  add_ons: `
     update till.subscriptions set add_ons = '[{"planId": "018f0000-0000-7000-8000-000000000002", "quantity": 2}]';`,
-  '0011': `
+  import_external_ids: `
     insert into till.import_external_ids (import_id, digest, processor_customer_id)
       select id, 'seed', 'cus_seed' from till.imports;`,
-  '0013': `
+  checkouts: `
     insert into till.checkouts (id, processor_checkout_session_id, customer_id, mode, status, payment_status, plan_id,
         quantity, terms, expires_at, metadata, processor_as_of, processor_as_of_latest, created_at, updated_at)
       select '018f0000-0000-7000-8000-00000000000f', 'cs_seed', customers.id, 'subscription', 'expired', 'unpaid', plans.id,
         1, 'seed', now(), '{"seed": "yes"}', now(), now(), now(), now()
       from till.customers, till.plans;`,
-  '0015': `
+  resends: `
     insert into till.event_resends (endpoint_id, position, event_created_at, id, object_id, attempt, next_attempt_at, created_at)
       select id, 1, now(), '018f0000-0000-7000-8000-000000000010', '018f0000-0000-7000-8000-000000000001', 0, now(), now()
       from till.event_endpoints;`,
-  '0017': `
+  people: `
     insert into till.console_sessions (digest, key_name, key_proof, created_at, last_used_at, expires_at, ended_at)
       values ('seed', 'seed', sha256('proof'), now(), now(), now() + interval '7 days', now());
     insert into till.audit_log (id, created_at, key_name, action, object_type, object_id, address, request_id, outcome)
       values ('018f0000-0000-7000-8000-000000000010', now(), 'seed', 'revokeApiKey', 'api_key',
         '018f0000-0000-7000-8000-000000000022', '192.0.2.7', 'seed', 204);`,
-  '0019': `
+  usage: `
     insert into till.meters (id, key, name, resets, created_at, updated_at)
       values ('018f0000-0000-7000-8000-000000000023', 'seed', 'Seed', 'period', now(), now());
     insert into till.usage_events (application, id, day, at, quantity, customer_id, meter_id, window_start, created_at)
@@ -108,10 +108,10 @@ export const seeds: Readonly<Record<string, string>> = {
       select customer_id, meter_id, window_start, window_start + interval '1 month', quantity from till.usage_events;
     insert into till.usage_periods (subscription_id, starts_at, ends_at)
       values ('018f0000-0000-7000-8000-000000000005', now() - interval '1 month', now());`,
-  '0021': `
+  moves: `
     insert into till.overview_moves (metric, currency, day, id, customer_id, subscription_id, amount)
       values ('seed', 'eur', '2020-01-01', '018f0000-0000-7000-8000-000000000011', '018f0000-0000-7000-8000-000000000001',
         '018f0000-0000-7000-8000-000000000005', 1);`,
-  '0029': `
+  sign_ins: `
     insert into till.console_sign_ins (digest, expires_at) values ('seed', now() + interval '10 minutes');`,
 };
