@@ -156,6 +156,14 @@ for (const [state, create] of Object.entries(states))
     );
   });
 
+test('a change that only drops a planned one is not prorated, so its date does not matter', async () => {
+  for (const planned of [{ quantity: 3 }, { planId: plans.yearly.id }]) {
+    const subscription = await active();
+    await changed(till, subscription, { ...planned, when: 'periodEnd' });
+    await assertAgree(subscription, { quantity: 1, when: 'now', prorationDate: '2020-01-01T00:00:00Z' });
+  }
+});
+
 test('a customer with several subscriptions is refused alike', async () => {
   const { id: customerId } = await createCustomer(till);
   const { subscription } = await createSubscription(till, { customerId, planId: plans.free.id });

@@ -58,9 +58,10 @@ async function readPreview(
   subscription: Subscription,
 ): Promise<ChangePreview | null> {
   const order = { ...itemsChange(change, target, subscription), found };
+  const { prorationDate: _, ...undated } = order;
   const attempt = await processor.subscriptionChanges
-    // A change to the current plan and quantity bills nothing, whatever its `proration`.
-    .preview(target.isUnchanged ? { ...order, proration: 'none' } : order)
+    // A change to the current plan and quantity bills nothing, whatever its `proration`, and its date does not matter.
+    .preview(target.isUnchanged ? { ...undated, proration: 'none' } : order)
     .catch(async (error: unknown) => {
       throw await plans.explainRefusal(error, planIdsOf(change));
     });
