@@ -9,7 +9,7 @@ import { filesOf, installLibraries } from '../packages/support/installed-package
 import { testKey } from '../support/client.ts';
 import { skipWithoutClientPackages } from '../support/client-schema.ts';
 import { effort } from '../support/effort.ts';
-import { nodes, skipWithoutOlderNodes } from '../support/older-nodes.ts';
+import { nodes, oldestRange, skipWithoutOlderNodes } from '../support/older-nodes.ts';
 import { startTill } from '../support/till.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 
@@ -39,10 +39,10 @@ test('the package has what an application needs, and nothing else', { skip }, as
   const others = files.filter((path) => !/^dist\/[a-z-]+(\/[a-z-]+)*\.(js|d\.ts)$/.test(path));
   assert.deepEqual(others, ['LICENSE', 'README.md', 'package.json']);
   assert.ok(files.includes('dist/index.js') && files.includes('dist/index.d.ts'));
-  const { dependencies, sideEffects } = JSON.parse(
+  const { dependencies, sideEffects, engines } = JSON.parse(
     await readFile(join(project, 'node_modules/@till/client/package.json'), 'utf8'),
   );
-  assert.deepEqual([dependencies, sideEffects], [undefined, false]);
+  assert.deepEqual([dependencies, sideEffects, engines.node], [undefined, false, await oldestRange()]);
 });
 
 test('an application that uses it compiles, and mistakes in it do not', { skip }, async () => {

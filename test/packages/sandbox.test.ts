@@ -9,7 +9,7 @@ import { before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { skipWithoutClientPackages } from '../support/client-schema.ts';
 import { effort } from '../support/effort.ts';
-import { nodes, oldestNodeTypes, skipWithoutOlderNodes } from '../support/older-nodes.ts';
+import { nodes, oldestNodeTypes, oldestRange, skipWithoutOlderNodes } from '../support/older-nodes.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 import { bytesIn, filesOf, installLibraries, testVersion } from './support/installed-package.ts';
 
@@ -56,8 +56,8 @@ test('the package has what tests need, nothing else, and less than 3 MB', { skip
     await readFile(join(project, 'node_modules/@till/sandbox/package.json'), 'utf8'),
   );
   assert.deepEqual(
-    [manifest.version, manifest.dependencies, manifest.scripts],
-    [testVersion, undefined, undefined],
+    [manifest.version, manifest.dependencies, manifest.scripts, manifest.engines.node],
+    [testVersion, undefined, undefined, await oldestRange()],
   );
 });
 
@@ -102,7 +102,7 @@ for (const { major, path } of nodesOfCommand)
     t.after(() => child.kill('SIGKILL'));
     const [line] = await once(createInterface(child.stdout), 'line');
     const [url] = /http:\S+\d/.exec(String(line)) ?? assert.fail(String(line));
-    const headers = { authorization: 'Bearer sk_test_x' };
+    const headers = { authorization: 'Bearer sk_test_x', 'idempotency-key': 'first' };
     const created = await fetch(`${url}/v1/customers`, { method: 'POST', headers });
     assert.equal(created.status, 200);
     assert.equal((await fetch(`${url}/v3/stripe.js`)).status, 200);

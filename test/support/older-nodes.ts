@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { skipWithout } from './require-program.ts';
 import { projectFolder } from './till-in-child.ts';
@@ -15,6 +16,13 @@ export const nodes = [
 /** Where an older version of Node is, if the packages of test/node-versions are installed. */
 function olderNode(major: 20 | 22): string {
   return join(projectFolder, folder, `node_modules/node-${major}-linux-${process.arch}/bin/node`);
+}
+
+/** What the manifests of the client and the sandbox promise: the oldest of these versions. */
+export async function oldestRange(): Promise<string> {
+  const manifest = JSON.parse(await readFile(join(projectFolder, folder, 'package.json'), 'utf8'));
+  const oldest: string = manifest.optionalDependencies['node-20-linux-x64'];
+  return `>=${oldest.slice(oldest.lastIndexOf('@') + 1)}`;
 }
 
 /** A folder with the types of the oldest version, as the compiler's `typeRoots`. */
