@@ -57,7 +57,7 @@ const deliveredTests = [
   'test/acceptance/{restore,seed,stripe-cli}.test.ts',
   'test/client/package.test.ts',
   'test/faults/{backfill,processes,replica,upgrade}.test.ts',
-  'test/process/{cli,doctor,going-live,start-stop,webhooks-setup}.test.ts',
+  'test/process/{cli,doctor,going-live,npm,start-stop,webhooks-setup}.test.ts',
   'test/platform/{backup,embedded-postgres,replica}.test.ts',
   'test/sandbox/{browser*,browser-library/**/*}.test.ts',
 ];

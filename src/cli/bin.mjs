@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { whenNpmEnds } from '../platform/npm-parent.mjs';
 
 const nodeMajorMin = 24;
 /** The signals that end or reload a service. */
@@ -28,7 +29,16 @@ function runWithInstalledNode() {
     process.exit(1);
   }
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
-  for (const signal of forwardedSignals) process.on(signal, () => child.kill(signal));
+  let isEnding = false;
+  const end = (signal) => {
+    isEnding = true;
+    child.kill(signal);
+  };
+  for (const signal of forwardedSignals) process.on(signal, end);
+  whenNpmEnds(() => {
+    // A second signal would end it at once.
+    if (!isEnding) end('SIGTERM');
+  });
   child.on('error', (error) => {
     process.stderr.write(`till: ${error.message}\n`);
     process.exit(1);

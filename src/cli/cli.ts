@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { whenNpmEnds } from '../platform/npm-parent.mjs';
 import { secondSignalDelayMs } from '../platform/shutdown.ts';
 import { Interrupted } from './interrupted.ts';
 import { runCommandLine } from './run.ts';
@@ -40,5 +41,6 @@ function handleSignals(): AbortSignal {
   };
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
+  whenNpmEnds(() => controller.abort(new Interrupted('SIGTERM')));
   return controller.signal;
 }

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { setFlagsFromString } from 'node:v8';
 import { createLogger, type Logger } from '../platform/logger.ts';
+import { whenNpmEnds } from '../platform/npm-parent.mjs';
 import { formatLog } from '../platform/pretty-log.ts';
 import { secondSignalDelayMs } from '../platform/shutdown.ts';
 import { StandardOutput, sharedWriteBytesMax } from '../platform/standard-output.ts';
@@ -98,6 +99,7 @@ function onStopSignal(hangupStops: boolean, logger: Logger): Promise<NodeJS.Sign
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal);
   if (hangupStops) process.on('SIGHUP', onSignal);
+  whenNpmEnds(() => resolve('SIGTERM'));
   return promise;
 }
 
