@@ -107,8 +107,6 @@ create index invoices_subscription_idx on till.invoices (processor_subscription_
 
 -- Search by prefix. Only an index with text_pattern_ops, which compares bytes, works with every collation of the
 -- database. A charge has no row: its payment contains its id.
-create index customers_email_prefix_idx on till.customers (lower(email) text_pattern_ops, id desc)
-  where deleted_at is null;
 create index external_ids_prefix_idx on till.external_ids (external_id text_pattern_ops);
 create index payments_charge_idx on till.payments (processor_charge_id) where processor_charge_id is not null;
 create index invoices_number_idx on till.invoices (lower(number) text_pattern_ops, id desc) where number is not null;

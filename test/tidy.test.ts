@@ -382,6 +382,7 @@ function assertNoCycle(edges: readonly Import[]): void {
  */
 const storesByTable: Readonly<Record<string, readonly string[]>> = {
   customers: [
+    'customers/customer-words.ts',
     'customers/customer-store.ts',
     'customers/external-id-store.ts',
     'mirrors/erased-store.ts',

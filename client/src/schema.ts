@@ -1316,7 +1316,7 @@ export interface paths {
         };
         /**
          * Find objects by an id, a name, an email, a number, a card or an amount
-         * @description Returns up to 20 objects: first those whose id or number is the text, then those with this email, then those of which a value begins with it, has these last four digits or is this amount, then those that contain it; the newest first within each. A text that matches nothing returns none. Webhook events are only found with the scope `operate`. Needs the scope `read`.
+         * @description Returns up to 20 objects: first those whose id or number is the text, then those with this email, then those of which a value begins with it, has these last four digits or is this amount, then those that contain its words; the newest first within each. A text that matches nothing returns none. Webhook events are only found with the scope `operate`. Needs the scope `read`.
          */
         readonly get: operations["search"];
         readonly put?: never;
@@ -3702,7 +3702,7 @@ export interface components {
              * @enum {unknown}
              */
             readonly matched: "id" | "processorId" | "externalId" | "number" | "email" | "name" | "last4" | "amount";
-            /** @description False if the text is only the beginning or another part of the value. */
+            /** @description False if the text is only a part of the value. Names are compared without accents, emails with them. */
             readonly exact: boolean;
         };
         /** SearchResults */
@@ -4187,8 +4187,8 @@ export interface operations {
                 /** @description Return only customers with this email, ignoring case. */
                 readonly email?: string;
                 /**
-                 * @description Return only customers with this part of the name or of the email, ignoring case: at least 3 characters. Surrounding spaces are ignored.
-                 * @example lovel
+                 * @description Return only customers whose name and email have all these words, in any order, ignoring case and accents. A word of one or two characters is found at the beginning of a word (two Chinese, Japanese or Korean characters anywhere), and a longer one anywhere. Only the first 8 different words count.
+                 * @example lovel ada
                  */
                 readonly q?: string;
                 /** @description Return only objects created at or after this time (RFC 3339). */
@@ -6690,7 +6690,7 @@ export interface operations {
         readonly parameters: {
             readonly query: {
                 /**
-                 * @description What to search for: 1 to 255 characters. Surrounding spaces are ignored. An id of Till (or its first 8 or more digits), an id of the processor, the beginning of an external id, or, ignoring case, the beginning of an email, of a name (of a customer or a plan) or of the number of an invoice; from 3 characters on, any part of a name or an email. Four digits are also the last four of a card. `58.00` and `58,00` are also the amount of a payment or what is due of an invoice, in any currency. With the sign or the code of the currency, the amount may be a whole number: `€58`, `58 EUR`, `¥5000`. `$`, `¥` and `kr` mean each currency that is written so.
+                 * @description What to search for: 1 to 255 characters. Surrounding spaces are ignored. An id of Till (or its first 8 or more digits), an id of the processor, the beginning of an external id, or, ignoring case, the beginning of the number of an invoice; or words of the name and the email of a customer, or of the name of a plan, in any order, ignoring case and accents. A word of one or two characters is found at the beginning of a word (two Chinese, Japanese or Korean characters anywhere), and a longer one anywhere. Only the first 8 different words count. Four digits are also the last four of a card. `58.00` and `58,00` are also the amount of a payment or what is due of an invoice, in any currency. With the sign or the code of the currency, the amount may be a whole number: `€58`, `58 EUR`, `¥5000`. `$`, `¥` and `kr` mean each currency that is written so.
                  * @example ada@example.com
                  */
                 readonly q: string;

@@ -78,9 +78,9 @@ const example: Static<typeof CustomerSchema> = {
 };
 
 const path = '/api/v1/customers';
-const partLengthMax = 255;
-/** At least three characters besides surrounding spaces, and no control characters. */
-const partPattern = `^\\s*[^\\s\\p{Cc}][^\\p{Cc}]{1,${partLengthMax - 2}}[^\\s\\p{Cc}]\\s*$`;
+const wordsLengthMax = 255;
+/** Something besides surrounding spaces, and no control characters. */
+const wordsPattern = `^\\s*[^\\s\\p{Cc}](?:[^\\p{Cc}]{0,${wordsLengthMax - 2}}[^\\s\\p{Cc}])?\\s*$`;
 
 interface CustomerRouteParts extends CustomerDependents {
   readonly customers: CustomerService;
@@ -108,12 +108,13 @@ export function registerCustomerRoutes(app: FastifyInstance, parts: CustomerRout
       }),
       q: Type.Optional(
         Type.String({
-          pattern: partPattern,
-          [patternRule]: `must have 3 to ${partLengthMax} characters, and no control characters`,
+          pattern: wordsPattern,
+          [patternRule]: `must have 1 to ${wordsLengthMax} characters, and no control characters`,
           description:
-            'Return only customers with this part of the name or of the email, ignoring case: at least 3 characters. ' +
-            'Surrounding spaces are ignored.',
-          examples: ['lovel'],
+            'Return only customers whose name and email have all these words, in any order, ignoring case and accents. ' +
+            'A word of one or two characters is found at the beginning of a word (two Chinese, Japanese or Korean ' +
+            'characters anywhere), and a longer one anywhere. Only the first 8 different words count.',
+          examples: ['lovel ada'],
         }),
       ),
     },

@@ -8,6 +8,7 @@ import { anyOf } from '../platform/any-of.ts';
 import { beginsWith, comparedMax } from '../platform/begins-with.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
+import { choosing, hasParts, hasWords, peopleSearch } from './customer-words.ts';
 
 const customerTable = defineTable<Customer>('customers', {
   id: immutable('uuid'),
@@ -27,48 +28,6 @@ const customerTable = defineTable<Customer>('customers', {
 
 const { columns } = customerTable;
 
-/** The text in which `q` is searched. A line break separates the name from the email, so that no match spans both. */
-const partText = `lower(coalesce(name, '') || chr(10) || coalesce(email, ''))`;
-const hasPart = (text: string) => `strpos(${partText}, lower(${text})) > 0`;
-const hasTrigrams = (trigrams: string) => `till.trigrams(${partText}) @> ${trigrams}`;
-
-/**
- * So many of the newest customers, and as many of the oldest, show which trigrams of a text are common. They are next to
- * each other in the table, so that comparing them takes a millisecond or two.
- */
-const sampledPerEnd = 100;
-/** A longer text is compared only at this many places, so that its length does not matter. */
-const placesMax = 24;
-/** A trigram that a larger share of the customers has selects too few rows for what reading its list costs. */
-const lookedUpShareMax = 0.25;
-/** The rarest trigrams of a text. They are looked up even if they are common. */
-const rarestLookedUp = 2;
-
-const sampled = (order: 'desc' | 'asc') => `(select ${partText} as content from till.customers
-  where deleted_at is null order by created_at ${order}, id ${order} limit ${sampledPerEnd})`;
-
-/**
- * The tables `sample`, `wanted` and `chosen`, which has the trigrams of a text to look up. The index reads the list of the
- * rarest one, and looks for its customers in the other lists. In the list of a trigram that most customers have it would
- * read every entry. So the rarest trigrams are looked up, and a few from different places, because the neighbours of a rare
- * trigram are mostly found in the same customers.
- */
-const choosing = (text: string) => `
-  sample as materialized (${sampled('desc')} union all ${sampled('asc')}),
-  wanted as materialized (
-    select part, place, count(*) over () as places,
-      (select count(*) from sample where strpos(content, part) > 0) as held
-    from unnest(till.trigrams(lower(${text}), greatest(1, length(${text}) / ${placesMax})))
-      with ordinality as trigrams (part, place)
-  ),
-  chosen as materialized (
-    select array((select part from wanted order by held, place limit ${rarestLookedUp})
-      union
-      select part from wanted
-      where held <= ${lookedUpShareMax} * (select count(*) from sample)
-        and (place % greatest(3, places / 3) = 1 or place = places)) as trigrams
-  )`;
-
 /** If a larger share of the sampled customers has a part, the newest ones are found by walking all customers. */
 const commonShareMin = 0.1;
 /**
@@ -76,11 +35,6 @@ const commonShareMin = 0.1;
  * sorted. Both take the same time at about one in thirty of a million customers.
  */
 const commonMin = 30_000;
-/** A search compares this many of the newest customers before it uses an index. That takes some milliseconds. */
-const newestCompared = 5_000;
-/** Of the customers that the index finds, in any order, a search compares this many. That takes some milliseconds. */
-const partsCompared = 2_000;
-
 export const customerList: List<Customer> = {
   table: customerTable,
   only: 'deleted_at is null',
@@ -94,20 +48,20 @@ export const customerList: List<Customer> = {
       normalise: (externalId) => externalId,
     },
     email: byTextOfAnyCase('email'),
-    q: { ...byCondition(hasPart), normalise: normalisePart },
+    q: { ...byCondition(hasWords), normalise: normaliseWords },
   },
 };
 
-function normalisePart(text: string): string {
+function normaliseWords(text: string): string {
   return text.trim();
 }
 
-/** The same list, in which the index finds the customers with a part. */
-function rarePartList(trigrams: readonly string[]): List<Customer> {
+/** The same list, in which the index finds the customers with these parts of words. */
+function rareWordList(parts: readonly string[]): List<Customer> {
   const q: RowsFilter = {
     toRows: (add, text) => `select created_at, id from till.customers
-      where deleted_at is null and ${hasTrigrams(`${add(trigrams)}::text[]`)} and ${hasPart(add(text))}`,
-    normalise: normalisePart,
+      where deleted_at is null and ${hasParts(`${add(parts)}::text[]`)} and ${hasWords(add(text))}`,
+    normalise: normaliseWords,
   };
   return { ...customerList, filters: { ...customerList.filters, q } };
 }
@@ -146,52 +100,11 @@ export class CustomerStore extends MirrorStore<Customer> {
   }
 
   /**
-   * Customers with this text in the email or the name, ignoring case: first those whose email it is, then those whose
-   * email or name begins with it, then, with `withParts`, those that contain it; the newest first within each. The
-   * newest customers are compared first. Only if they have too few matches are the indexes used, and then only up to a
-   * limit, so that a search takes a bounded time: see decision 0054.
+   * Customers with the words of this text in the name or the email, in any order, ignoring case and accents: first those
+   * whose email it is, then those whose email or name begins with it, then others; the newest first within each.
    */
-  searchPeople(
-    db: Queryable,
-    text: string,
-    { limit, withParts }: { readonly limit: number; readonly withParts: boolean },
-  ): Promise<readonly Customer[]> {
-    const wanted = 'lower($1::text)';
-    const begins = (column: string) => beginsWith(`lower(${column})`, wanted);
-    return db.query(
-      `with ${choosing('$1::text')},
-       newest as materialized (
-         select id, lower(email) as email, lower(name) as name from till.customers where deleted_at is null
-         order by created_at desc, id desc limit ${newestCompared}
-       ),
-       beginning as materialized (
-         select id from newest where starts_with(email, ${wanted}) or starts_with(name, ${wanted}) limit $2
-       ),
-       containing as materialized (
-         select id from newest where $3 and (strpos(email, ${wanted}) > 0 or strpos(name, ${wanted}) > 0) limit $2
-       ),
-       found as (
-         select id from beginning union select id from containing
-         union (select id from till.customers where deleted_at is null and lower(email) = ${wanted}
-           order by lower(email) desc, created_at desc, id desc limit $2)
-         -- A count is known before the rows are read, so that PostgreSQL reads none if there are enough.
-         union (select id from till.customers
-           where deleted_at is null and (select count(*) from beginning) < $2 and ${begins('email')}
-           order by lower(email) using ~<~ limit ${comparedMax})
-         union (select id from till.customers
-           where deleted_at is null and name is not null and (select count(*) from beginning) < $2 and ${begins('name')}
-           order by lower(name) using ~<~ limit ${comparedMax})
-         union (select id from till.customers
-           where deleted_at is null and $3 and (select count(*) from containing) < $2
-             and ${hasTrigrams('(select trigrams from chosen)')} and ${hasPart('$1::text')} limit ${partsCompared})
-       )
-       select ${columns} from till.customers where id in (select id from found)
-       order by lower(email) = ${wanted} desc,
-         (starts_with(lower(email), ${wanted}) or coalesce(starts_with(lower(name), ${wanted}), false)) desc,
-         created_at desc, id desc
-       limit $2`,
-      [text, limit, withParts],
-    );
+  searchPeople(db: Queryable, text: string, limit: number): Promise<readonly Customer[]> {
+    return db.query(peopleSearch(columns), [text, limit]);
   }
 
   /** Customers whose external id begins with this text: first the whole external id, then the newest. */
@@ -287,29 +200,29 @@ export class CustomerStore extends MirrorStore<Customer> {
     const { q, email, externalId } = request.filters;
     // The other filters select so few customers that they are compared with the part.
     const isCompared = q === undefined || (email ?? externalId) !== undefined;
-    const trigrams = isCompared ? undefined : await this.#rareTrigrams(db, normalisePart(q));
-    return listPage(db, trigrams === undefined ? customerList : rarePartList(trigrams), request);
+    const parts = isCompared ? undefined : await this.#rareParts(db, normaliseWords(q));
+    return listPage(db, parts === undefined ? customerList : rareWordList(parts), request);
   }
 
   /**
-   * The trigrams by which the index finds few customers, or undefined if walking all customers is faster. Both lists show
-   * the same rows.
+   * The parts of words by which the index finds few customers, or undefined if walking all customers is faster. Both lists
+   * show the same rows.
    */
-  async #rareTrigrams(db: Queryable, text: string): Promise<readonly string[] | undefined> {
+  async #rareParts(db: Queryable, text: string): Promise<readonly string[] | undefined> {
     const { share, min } = this.#common;
-    const [row] = await db.query<{ trigrams: readonly string[]; isCommon: boolean }>(
+    const [row] = await db.query<{ parts: readonly string[]; isCommon: boolean }>(
       `with ${choosing('$1::text')},
        density as materialized (
-         select count(*) filter (where strpos(content, lower($1::text)) > 0) >= $2::float8 * count(*) as is_dense
-         from sample
+         select count(*) filter (where ${hasWords('$1::text')}) >= $2::float8 * count(*) as is_dense from sample
        )
-       select trigrams, is_dense or (select count(*) from (select from till.customers
-         where not is_dense and deleted_at is null and ${hasTrigrams('(select trigrams from chosen)')}
+       select parts, is_dense or (select count(*) from (select from till.customers
+         where not is_dense and parts <> '{}' and deleted_at is null and ${hasParts('(select parts from chosen)')}
          limit $3::bigint + 1) as matches) > $3::bigint as "isCommon"
        from chosen, density`,
       [text, share, min],
     );
-    return row === undefined || row.isCommon ? undefined : row.trigrams;
+    // A text without words has no parts, and matches no customer.
+    return row === undefined || row.isCommon || row.parts.length === 0 ? undefined : row.parts;
   }
 
   /** What other objects show of their customers. Deleted customers are left out. */

@@ -105,13 +105,13 @@ export class PlanStore extends MirrorStore<Plan> {
   }
 
   /**
-   * Plans whose name has this part, ignoring case: first names that begin with it, then the newest. There are few
-   * plans, so no index is needed.
+   * Plans with the words of this text in the name, in any order, ignoring case and accents: first names that begin with it,
+   * then the newest. There are few plans, so no index is needed.
    */
   searchNames(db: Queryable, text: string, limit: number): Promise<readonly Plan[]> {
     return db.query(
-      `select ${columns} from till.plans where strpos(lower(name), lower($1::text)) > 0
-       order by starts_with(lower(name), lower($1::text)) desc, created_at desc, id desc limit $2`,
+      `select ${columns} from till.plans where searched like all (till.word_patterns(till.sought_words($1::text)))
+       order by starts_with(searched, ' ' || till.searchable($1::text)) desc, created_at desc, id desc limit $2`,
       [text, limit],
     );
   }

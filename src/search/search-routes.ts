@@ -20,8 +20,10 @@ const Query = Type.Object(
       description:
         `What to search for: 1 to ${textLengthMax} characters. Surrounding spaces are ignored. An id of Till ` +
         '(or its first 8 or more digits), an id of the processor, the beginning of an external id, or, ignoring case, ' +
-        'the beginning of an email, of a name (of a customer or a plan) or of the number of an invoice; from 3 ' +
-        'characters on, any part of a name or an email. Four digits are also the last four of a card. `58.00` and ' +
+        'the beginning of the number of an invoice; or words of the name and the email of a customer, or of the name of ' +
+        'a plan, in any order, ignoring case and accents. A word of one or two characters is found at the beginning of a ' +
+        'word (two Chinese, Japanese or Korean characters anywhere), and a longer one anywhere. Only the first 8 ' +
+        'different words count. Four digits are also the last four of a card. `58.00` and ' +
         '`58,00` are also the amount of a payment or what is due of an invoice, in any currency. With the sign or the ' +
         'code of the currency, the amount may be a whole number: `€58`, `58 EUR`, `¥5000`. `$`, `¥` and `kr` mean each ' +
         'currency that is written so.',
@@ -67,7 +69,8 @@ const SearchResultSchema = component('SearchResult', {
       'Where the text was found: `processorId` is any id from the processor, `last4` the last four digits of a card.',
   }),
   exact: Type.Boolean({
-    description: 'False if the text is only the beginning or another part of the value.',
+    description:
+      'False if the text is only a part of the value. Names are compared without accents, emails with them.',
   }),
 });
 
@@ -99,7 +102,7 @@ export function registerSearchRoutes(app: FastifyInstance, search: SearchService
     description:
       `Returns up to ${resultsMax} objects: first those whose id or number is the text, then those with this email, then ` +
       'those of which a value begins with it, has these last four digits or is this amount, then those that contain ' +
-      'it; the newest first within each. A text that matches nothing returns none. Webhook events are only found ' +
+      'its words; the newest first within each. A text that matches nothing returns none. Webhook events are only found ' +
       'with the scope `operate`.',
     query: Query,
     response: { 200: response('The objects that were found.', SearchResultsSchema, { data: [example] }) },

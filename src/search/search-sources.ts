@@ -13,13 +13,13 @@ import {
   type Found,
   idRange,
   isLast4,
-  isPart,
   isVisible,
   type Match,
   type MatchedField,
   resultsMax,
 } from './search.ts';
 import { amountsOf } from './searched-amounts.ts';
+import { type Comparison, comparedWith } from './searched-words.ts';
 
 /** Finds the rows of a table by their ids, and by the processor's. */
 interface RowFinder<Row> {
@@ -37,11 +37,7 @@ type SearchAmounts<Row> = (
 /** The stores of all objects, as far as a search needs them. */
 export interface SearchedStores {
   readonly customers: RowFinder<Customer> & {
-    searchPeople(
-      db: Queryable,
-      text: string,
-      options: { readonly limit: number; readonly withParts: boolean },
-    ): Promise<readonly Customer[]>;
+    readonly searchPeople: SearchText<Customer>;
     readonly searchExternalIds: SearchText<Customer>;
     findLive(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]>;
   };
@@ -98,14 +94,19 @@ export async function findMatches(
       toMatches('processorId', await payments.findByChargeId(db, text, resultsMax), showPayment),
     ),
     ofVisible(text, async () =>
-      compared(text, await customers.searchExternalIds(db, text, resultsMax), showCustomer, ['externalId']),
+      matchesOf(
+        await customers.searchExternalIds(db, text, resultsMax),
+        showCustomer,
+        ['externalId'],
+        caseless(text),
+      ),
     ),
     ofPeople(search),
     ofPlanNames(search),
     ofSharedValues(search),
     invoices
       .searchNumbers(db, text, resultsMax)
-      .then((rows) => compared(text, rows, showInvoice, ['number'])),
+      .then((rows) => matchesOf(rows, showInvoice, ['number'], caseless(text))),
     ofVisible(text, async () => {
       const event = withWebhookEvents ? await stores.webhookEvents.find(db, text) : undefined;
       return event === undefined ? [] : toMatches('processorId', [event], showWebhookEvent);
@@ -115,18 +116,22 @@ export async function findMatches(
   return found.flat();
 }
 
-/** Emails and names of customers, and parts of them. Of the two, the one that fits better is shown as found. */
+/** Names and emails of customers. Of the two, the one that fits better is shown as found. */
 async function ofPeople({ db, text, stores: { customers } }: Search): Promise<readonly Match[]> {
-  const options = { limit: resultsMax, withParts: isPart(text) };
-  const rows = await customers.searchPeople(db, text, options);
-  return compared(text, rows, showCustomer, ['name', 'email']);
+  const rows = await customers.searchPeople(db, text, resultsMax);
+  const compare = comparedWith(text);
+  const email = caseless(text);
+  return matchesOf(rows, showCustomer, ['name', 'email'], (value, field) => {
+    const found = compare(value);
+    // With an accent it is the address of someone else.
+    return found === undefined || field === 'name'
+      ? found
+      : { ...found, exact: email(value)?.exact ?? false };
+  });
 }
 
-/** A text that is too short for a part is found only at the beginning of names. */
 async function ofPlanNames({ db, text, stores: { plans } }: Search): Promise<readonly Match[]> {
-  const rows = await plans.searchNames(db, text, resultsMax);
-  const matches = compared(text, rows, showPlan, ['name']);
-  return matches.filter(({ begins }) => begins || isPart(text));
+  return matchesOf(await plans.searchNames(db, text, resultsMax), showPlan, ['name'], comparedWith(text));
 }
 
 /** Values that many objects can have: the last four digits of a card, and amounts. */
@@ -181,25 +186,32 @@ function toMatches<Row>(
 }
 
 /**
- * Matches for the fields that contain the text, ignoring case. PostgreSQL has found it in one of them, but converts a few
- * letters, such as `İ` and `Σ`, to another lower case. A row in which only PostgreSQL finds the text is a match of the
- * first field, and comes after the others. External ids were compared as they are.
+ * Matches for the fields that have the text. PostgreSQL has found it in the row, but its words may be in several fields, and
+ * the lower case of a few letters depends on the database. Such a row is a match of the first field, and comes after the
+ * others.
  */
-function compared<Field extends MatchedField, Row extends Readonly<Partial<Record<Field, string | null>>>>(
-  text: string,
+function matchesOf<Field extends MatchedField, Row extends Readonly<Partial<Record<Field, string | null>>>>(
   rows: readonly Row[],
   show: (row: Row) => Found,
   fields: readonly [Field, ...Field[]],
+  compare: (value: string, field: Field) => Comparison | undefined,
 ): readonly Match[] {
-  const part = text.toLowerCase();
   return rows.flatMap((row) => {
     const found = fields.flatMap((matched) => {
-      const whole = (row[matched] ?? '').toLowerCase();
-      if (!whole.includes(part)) return [];
-      return [{ ...show(row), matched, exact: whole === part, begins: whole.startsWith(part) }];
+      const comparison = compare(row[matched] ?? '', matched);
+      return comparison === undefined ? [] : [{ ...show(row), matched, ...comparison }];
     });
     return found.length > 0 ? found : [{ ...show(row), matched: fields[0], exact: false, begins: false }];
   });
+}
+
+/** Compares values with a text, ignoring case. External ids were compared as they are. */
+function caseless(text: string): (value: string) => Comparison | undefined {
+  const part = text.toLowerCase();
+  return (value) => {
+    const whole = value.toLowerCase();
+    return whole.includes(part) ? { exact: whole === part, begins: whole.startsWith(part) } : undefined;
+  };
 }
 
 const nothing = {

@@ -90,14 +90,6 @@ function groupOf({ matched, exact, begins }: Match): number {
   return exact && matched === 'email' ? 1 : 2;
 }
 
-/** A shorter part matches most names and emails. */
-const partLengthMin = 3;
-
-/** Whether to look for the text within names and emails, not only at their beginning. */
-export function isPart(text: string): boolean {
-  return [...text].length >= partLengthMin && !/\p{Cc}/u.test(text);
-}
-
 /** Whether the text can be the last four digits of a card. */
 export function isLast4(text: string): boolean {
   return /^\d{4}$/.test(text);

@@ -57,11 +57,16 @@ const showsCreatedOnly = (list: Listed, queries: readonly string[]) =>
 const filters: Readonly<Record<Listed, Readonly<Record<string, readonly Condition[]>>>> = {
   customers: {
     email: ofColumn('lower(email)', 'ADA@example.com', 'bob@example.com', 'eve@example.com'),
-    q: ['LOVE', 'a%20l', '@exa', 'com', '田中太', 'J%C3%9CRGEN', '%25%20_', 'nobody'].map((text) => [
-      text,
-      `position(lower('${decodeURIComponent(text)}') in lower(coalesce(name, ''))) > 0
-        or position(lower('${decodeURIComponent(text)}') in lower(email)) > 0`,
-    ]),
+    q: ['LOVE', 'l%20a', '@exa', 'com', '田中', 'J%C3%9CRGEN', 'jurgen', 'com%20%25_', 'nobody'].map(
+      (text) => [
+        text,
+        decodeURIComponent(text)
+          .split(' ')
+          .map((word) => (/^[a-z%_]{1,2}$/.test(word) ? ` ${word}` : word.toLowerCase().replace('ü', 'u')))
+          .map((word) => `position('${word}' in replace(lower(concat(' ', name, ' ', email)), 'ü', 'u')) > 0`)
+          .join(' and '),
+      ],
+    ),
   },
   payments: {
     customerId: ofColumn('customer_id', customer, otherCustomer.toUpperCase(), unknownId),
@@ -230,8 +235,7 @@ test('400: a malformed filter, one that is sent twice, and one that the list doe
   const malformed: Readonly<Record<Listed, readonly string[]>> = {
     customers: [
       'q=',
-      'q=ab',
-      'q=%20%20ab%20',
+      'q=%20%20',
       'q=a%00b',
       'q=ce%0Aada',
       'q=abc&q=abc',
@@ -313,8 +317,8 @@ test('400: a malformed filter, one that is sent twice, and one that the list doe
       assert.equal(errors?.[0]?.path, `query.${query.slice(0, query.indexOf('='))}`, `${list}?${query}`);
     }
   }
-  const { detail } = await readProblem(await till.call('GET', '/customers?q=ab'), 400, 'invalid_request');
-  assert.equal(detail, 'query.q must have 3 to 255 characters, and no control characters');
+  const { detail } = await readProblem(await till.call('GET', '/customers?q='), 400, 'invalid_request');
+  assert.equal(detail, 'query.q must have 1 to 255 characters, and no control characters');
 });
 
 test('400: a range of amounts without a currency', async () => {
@@ -333,7 +337,17 @@ test('a part that many customers have shows the same customers as one that is fo
     new CustomerStore({ share: 2, min: 1_000 }),
     new CustomerStore({ share: 2, min: 0 }),
   ];
-  for (const q of ['ada', '@example', 'LOVE', 'nobody', 'ada@example.com', 'x'.repeat(255)])
+  for (const q of [
+    'ada',
+    '@example',
+    'LOVE',
+    'nobody',
+    'ada@example.com',
+    'x'.repeat(255),
+    'com ada',
+    'a',
+    '´',
+  ])
     for (const sort of ['-createdAt', 'createdAt'])
       for (const page of [1, 2]) {
         const request = { limit: 7, page, sort, filters: { q, createdAfter: times[1] } };

@@ -158,7 +158,7 @@ test('200: parts of names, and the names of plans; beginnings first, the newest 
   assert.deepEqual(await search('mby-ö'), []);
 });
 
-test('200: PostgreSQL decides which names differ only in case, as for the list of customers', async () => {
+test('200: names that differ only in case are found as in the list of customers', async () => {
   await createCustomer(till, { email: 'kaya@example.com', name: 'İbrahim Kaya' });
   await createCustomer(till, { email: 'homer@example.com', name: 'ΟΔΥΣΣΕΑΣ' });
   for (const text of ['İbrahim', 'ibrahim', 'him ka', 'ΟΔΥΣΣΕΑΣ', 'ΟΔΥΣ', 'οδυσσεασ', 'οδυσσεας']) {
@@ -385,7 +385,17 @@ test('every statement finds its rows by a condition on an index', async (t) => {
       return till.database.query(text, values);
     },
   };
-  for (const text of ['0199c1f0', 'evt_AAAAAAAAAAAAAAAA', 'ida@', 'Ida Lovelace', '4242', '58.00', '$58'])
+  for (const text of [
+    '0199c1f0',
+    'evt_AAAAAAAAAAAAAAAA',
+    'ida@',
+    'Lovelace Ida',
+    '山田',
+    'xu',
+    '4242',
+    '58.00',
+    '$58',
+  ])
     await searchIn(explained, stores, text, { withWebhookEvents: true });
   assert.ok(statements > 40, `${statements} statements`);
   const wrong = scans.filter(

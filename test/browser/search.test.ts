@@ -16,7 +16,7 @@ browserTest(
     await open('/console/customers');
     await heading(page, 'Customers').waitFor();
     await page.keyboard.press('Control+k');
-    await dialog(page).getByText('Any part of a name or an e-mail').waitFor();
+    await dialog(page).getByText('Words of a name or an e-mail').waitFor();
     await page.keyboard.type('zo');
     await dialog(page).getByRole('group', { name: 'Customers' }).getByRole('option').nth(1).waitFor();
     await dialog(page).getByRole('status').getByText('2 results').waitFor();

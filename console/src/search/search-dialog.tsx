@@ -108,8 +108,8 @@ function State({
   if (text === '')
     return (
       <Empty>
-        Any part of a name or an e-mail, the last four digits of a card, an amount such as 58.00 or €58, the
-        number of an invoice, or any id.
+        Words of a name or an e-mail in any order, the last four digits of a card, an amount such as 58.00 or
+        €58, the number of an invoice, or any id.
       </Empty>
     );
   if (!isCurrent && results.length === 0) return <Loading what="Searching" />;
