@@ -191,3 +191,97 @@ test('a code that cannot be redeemed is a 400 that names its parameter', async (
   assert.deepEqual((await stripe.coupons.retrieve(once.id)).valid, false);
   await refuses({ coupon: once.id });
 });
+
+/** An active subscription whose discount for one invoice the invoice of a declined change has used. */
+async function declinedChange(contract: Contract) {
+  const { stripe } = contract;
+  const [customer, price, dearer] = await Promise.all([
+    contractCustomer(contract),
+    contractPrice(contract),
+    contractPrice(contract, 9_000, { recurring: { interval: 'year' } }),
+  ]);
+  const attach = async (card: string) =>
+    (await stripe.paymentMethods.attach(card, { customer: customer.id })).id;
+  const { id, items } = await stripe.subscriptions.create({
+    customer: customer.id,
+    items: [{ price: price.id }],
+    default_payment_method: await attach('pm_card_visa'),
+  });
+  const coupon = await contractCoupon(contract, { percent_off: 50, duration: 'once' });
+  const code = await contractCode(contract, coupon.id);
+  const { discounts } = await stripe.subscriptions.update(id, {
+    discounts: [{ promotion_code: code.id }],
+    default_payment_method: await attach('pm_card_chargeCustomerFail'),
+  });
+  const changed = await stripe.subscriptions.update(id, {
+    items: [{ id: String(items.data[0]?.id), price: dearer.id }],
+    billing_cycle_anchor: { type: 'now' },
+    payment_behavior: 'pending_if_incomplete',
+    expand: ['latest_invoice.discounts.source.coupon', 'latest_invoice.discounts.promotion_code'],
+  });
+  const invoice = changed.latest_invoice as Stripe.Invoice;
+  return { id, customer, coupon, code, discount: String(discounts[0]), invoice };
+}
+
+test('voiding the invoice of a declined change keeps its discounts, and may give them back', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const { id, coupon, code, discount, invoice } = await declinedChange(contract);
+  const before = await stripe.coupons.retrieve(coupon.id);
+  assert.equal(before.times_redeemed, 1);
+  const voided = await stripe.invoices.voidInvoice(invoice.id, {
+    expand: ['discounts.source.coupon.applies_to', 'discounts.promotion_code'],
+  });
+  const [used] = voided.discounts as Stripe.Discount[];
+  const shown = used?.source.coupon as Stripe.Coupon | undefined;
+  const promotion = used?.promotion_code as Stripe.PromotionCode | undefined;
+  assert.deepEqual(
+    [used?.id, used?.subscription, used?.invoice, shown?.id, shown?.duration, promotion?.id],
+    [discount, id, null, coupon.id, 'once', code.id],
+  );
+  // The processor does not document whether these are given back. Till looks, and ends right either way.
+  const after = await stripe.subscriptions.retrieve(id);
+  assert.equal(after.latest_invoice, invoice.id);
+  const { times_redeemed: times } = await stripe.coupons.retrieve(coupon.id);
+  t.diagnostic(`discounts after the void: ${after.discounts.length}, redemptions: ${times}`);
+  assert.ok(after.discounts.every((one) => one === discount));
+  assert.ok(times === 0 || times === 1);
+  const restored = await stripe.subscriptions.update(id, {
+    discounts: after.discounts.length === 0 ? [{ promotion_code: code.id }] : [{ discount }],
+    metadata: { restored: invoice.id },
+  });
+  assert.equal(restored.discounts.length, 1);
+  const { total } = await stripe.invoices.createPreview({ subscription: id });
+  assert.equal(total, 750);
+});
+
+test('a coupon has the id that was asked for, once, and a preview takes it without a redemption', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const { id, discount } = await declinedChange(contract);
+  const own = {
+    id: `till_restores_${discount}`,
+    percent_off: 50,
+    duration: 'once',
+    max_redemptions: 1,
+  } as const;
+  const coupon = await contractCoupon(contract, own);
+  assert.equal(coupon.id, own.id);
+  await assert.rejects(stripe.coupons.create(own), { statusCode: 400, code: 'resource_already_exists' });
+  const preview = await stripe.invoices.createPreview({ subscription: id, discounts: [{ coupon: own.id }] });
+  assert.equal(preview.total, 750);
+  assert.equal((await stripe.coupons.retrieve(own.id)).times_redeemed, 0);
+});
+
+test('a customer gets a discount from a request of an older version', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const customer = await contractCustomer(contract);
+  const coupon = await contractCoupon(contract, { percent_off: 50, duration: 'once' });
+  const params = { coupon: coupon.id, metadata: { restored: 'in_1' } };
+  const older = { apiVersion: '2025-02-24.acacia' };
+  await stripe.rawRequest('POST', `/v1/customers/${customer.id}`, params, older);
+  const found = await stripe.customers.retrieve(customer.id);
+  assert.ok(!found.deleted);
+  assert.deepEqual([found.discount?.source.coupon, found.metadata], [coupon.id, { restored: 'in_1' }]);
+});

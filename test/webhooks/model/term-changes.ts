@@ -1,5 +1,6 @@
 import type { Stripe } from 'stripe';
 import { mainItemTruth } from '../../support/checks/subscription-truth.ts';
+import { createPromotionCode } from '../../support/promotion-codes.ts';
 import type { Command } from './world.ts';
 
 export type TermCommand = Extract<
@@ -60,8 +61,11 @@ export async function changeTerms(
     }
     case 'discount': {
       if (command.percent === null) return stripe.subscriptions.deleteDiscount(id);
-      const coupon = await stripe.coupons.create({ percent_off: command.percent, duration: 'forever' });
-      return stripe.subscriptions.update(id, { discounts: [{ coupon: coupon.id }] });
+      const terms = { percent_off: command.percent, duration: command.duration };
+      const discount = command.hasCode
+        ? { promotion_code: (await createPromotionCode({ stripe }, { max_redemptions: 1 }, terms)).id }
+        : { coupon: (await stripe.coupons.create(terms)).id };
+      return stripe.subscriptions.update(id, { discounts: [discount] });
     }
     case 'end by date': {
       const item = mainItemTruth(subscription);

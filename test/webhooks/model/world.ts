@@ -95,7 +95,14 @@ export type Command =
     }
   | { readonly what: 'meter'; readonly which: number; readonly isThere: boolean }
   | { readonly what: 'change quantity'; readonly which: number; readonly quantity: number }
-  | { readonly what: 'discount'; readonly which: number; readonly percent: number | null }
+  | {
+      readonly what: 'discount';
+      readonly which: number;
+      readonly percent: number | null;
+      readonly duration: 'forever' | 'once';
+      /** The discount is that of a promotion code, which can be redeemed once. */
+      readonly hasCode: boolean;
+    }
   | {
       readonly what: 'schedule';
       readonly which: number;
@@ -298,6 +305,8 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       what: fc.constant('discount' as const),
       which,
       percent: fc.option(fc.integer({ min: 1, max: 99 }), { nil: null }),
+      duration: fc.constantFrom('forever' as const, 'once' as const),
+      hasCode: fc.boolean(),
     }),
   },
   {
