@@ -34,6 +34,8 @@ export interface SandboxOptions {
    * The response to the request that moved it waits for this.
    */
   readonly onClock?: ((aheadSeconds: number) => void | Promise<void>) | undefined;
+  /** Added to the response to a reset of the default world. */
+  readonly resetWarning?: string | undefined;
   readonly log?: SandboxLog;
   /** Host names under which the control API may be called, in addition to `host`, localhost and addresses. */
   readonly allowedHosts?: readonly string[];
@@ -58,6 +60,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     url: () => options.linkUrl ?? url,
     webhook: options.webhook,
     onClock: options.onClock,
+    resetWarning: options.resetWarning,
     log,
     retention: options.retention,
   });

@@ -1,4 +1,4 @@
-import type { ProblemFields } from './problem-fields.ts';
+import type { CatalogueEntry } from './catalogue-entry.ts';
 
 /**
  * Every expected failure. A code is part of the API and never changes its meaning. Responses, the OpenAPI document,
@@ -357,6 +357,14 @@ export const errorCatalogue = {
     advice: 'Retry after `Retry-After`, with the same idempotency key.',
     example: 'The processor failed (status 500). Retry later, with the same idempotency key if you sent one.',
   }),
+  sandbox_busy: failure(503, 'Sandbox busy', {
+    when: 'A reset of the sandbox waited too long for requests, commands or sessions of the database.',
+    advice:
+      'Wait until they have ended, such as `till import`, and repeat the request. Nothing was reset by half.',
+    example:
+      'Requests or commands that use the sandbox or the database did not end in time, so nothing was reset. Wait for ' +
+      'them, and repeat this request.',
+  }),
   database_unavailable: failure(503, 'Database unavailable', {
     when: 'PostgreSQL cannot be reached, or refuses to write.',
     advice: 'Retry after `Retry-After`, with the same idempotency key.',
@@ -374,20 +382,6 @@ export const errorCatalogue = {
       'The processor did not respond in time. Retry later, with the same idempotency key if you sent one.',
   }),
 };
-
-interface CatalogueEntry {
-  /** The HTTP status. */
-  readonly status: number;
-  /** The kind of problem, in words. */
-  readonly title: string;
-  /** The condition, as a sentence. */
-  readonly when: string;
-  /** What the caller should do. */
-  readonly advice: string;
-  /** The detail of one such problem, for the OpenAPI document. */
-  readonly example: string;
-  readonly exampleFields?: ProblemFields;
-}
 
 /** The mark lets a bundler leave the catalogue out: the console uses constants of files that import it. */
 /* @__NO_SIDE_EFFECTS__ */ function failure(

@@ -478,6 +478,8 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   processor_account: ['processor/account/account-store.ts'],
   jobs: ['sync/job-store.ts'],
   recovery: ['sync/recovery-store.ts', 'subscriptions/group-reservation-store.ts'],
+  sandbox_resets: ['sandbox-control/sandbox-reset-store.ts'],
+  sandbox_pauses: ['sandbox-control/sandbox-reset-store.ts'],
   resyncs: ['sync/resync-run-store.ts'],
   backfills: ['sync/backfill-store.ts'],
   imports: ['sync/import/import-store.ts'],

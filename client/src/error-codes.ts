@@ -62,6 +62,7 @@ export type ErrorCode =
   | 'processor_object_missing'
   | 'processor_bad_answer'
   | 'processor_unavailable'
+  | 'sandbox_busy'
   | 'database_unavailable'
   | 'overloaded'
   | 'processor_timeout';

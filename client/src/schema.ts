@@ -1391,6 +1391,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/sandbox/reset": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Reset the embedded sandbox, and Till with it
+         * @description For test suites: deletes all objects of the sandbox, everything that Till has stored about them, events and idempotency keys, and sets the clock of the sandbox to the real time. API keys, event endpoints, sessions of the console and the audit log stay. Other requests wait meanwhile. 404 unless the sandbox is embedded. Needs the scope `admin`.
+         */
+        readonly post: operations["resetSandbox"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/webhooks/processor": {
         readonly parameters: {
             readonly query?: never;
@@ -3667,6 +3687,10 @@ export interface components {
         /** ResyncList */
         readonly ResyncList: {
             readonly data: readonly components["schemas"]["Resync"][];
+        };
+        /** SandboxReset */
+        readonly SandboxReset: {
+            readonly reset: boolean;
         };
         /** SearchResult */
         readonly SearchResult: {
@@ -6829,6 +6853,27 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["AuditLog"];
+                };
+            };
+        };
+    };
+    readonly resetSandbox: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Both are empty. */
+            readonly 200: {
+                headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["SandboxReset"];
                 };
             };
         };

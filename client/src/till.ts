@@ -12,7 +12,7 @@ import { Customers } from './resources/customers.ts';
 import { EventEndpoints } from './resources/event-endpoints.ts';
 import { Events } from './resources/events.ts';
 import { Invoices } from './resources/invoices.ts';
-import { ApiKeys, AuditLog, Resyncs, WebhookEvents } from './resources/operators.ts';
+import { ApiKeys, AuditLog, Resyncs, Sandbox, WebhookEvents } from './resources/operators.ts';
 import { Payments, Refunds } from './resources/payments.ts';
 import { Plans } from './resources/plans.ts';
 import { Subscriptions } from './resources/subscriptions.ts';
@@ -56,6 +56,7 @@ export class Till {
   readonly auditLog: AuditLog;
   readonly webhookEvents: WebhookEvents;
   readonly resyncs: Resyncs;
+  readonly sandbox: Sandbox;
   readonly #api: Api;
   readonly #entitlements: EntitlementReader;
 
@@ -79,6 +80,7 @@ export class Till {
     this.auditLog = new AuditLog(api);
     this.webhookEvents = new WebhookEvents(api);
     this.resyncs = new Resyncs(api);
+    this.sandbox = new Sandbox(api);
   }
 
   /** What a customer may use now, by Till's id or by your own. */

@@ -121,6 +121,7 @@ export type WebhookEventQuery = QueryOf<'/api/v1/webhook-events'>;
 export type ReplayedWebhookEvents = Schemas['ReplayedWebhookEvents'];
 
 export type Resync = Schemas['Resync'];
+export type SandboxReset = Schemas['SandboxReset'];
 export type NewResync = Without<Schemas['NewResync']>;
 
 export type Attention = Schemas['Attention'];

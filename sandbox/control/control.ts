@@ -82,6 +82,16 @@ const cardList = testCards.map((card) => ({
   description: describeTestCard(card),
 }));
 
+const overview = ({ store, deliverer, accountId: account }: World) => {
+  const { lastResetMs } = store;
+  return ok({ account, now: store.now(), delivery: deliverer.mode, lastResetMs, holds: store.counts() });
+};
+const reset: Handler = async (world) => {
+  await world.reset();
+  const { resetWarning: warning, store } = world;
+  const { lastResetMs } = store;
+  return ok({ reset: true, lastResetMs, ...(warning !== undefined && { warning }) });
+};
 const clock = ({ store }: World) => ok({ now: store.now(), offsetSeconds: store.clock.offsetSeconds });
 const moveClock: Handler = async (world, { body }) => {
   const { store } = world;
@@ -119,8 +129,7 @@ function handlersOf(operations: readonly Operation[]): Handlers {
     ok(await authenticate(world, id, input.parseAuthentication(body)));
 
   return {
-    'GET ': ({ store, deliverer, accountId }) =>
-      ok({ account: accountId, now: store.now(), delivery: deliverer.mode, holds: store.counts() }),
+    'GET ': overview,
     'GET account': account,
     'POST account': changing(input.parseAccount, account),
     'GET clock': clock,
@@ -162,10 +171,7 @@ function handlersOf(operations: readonly Operation[]): Handlers {
       return ok({ objects });
     },
     'GET operations': () => ok({ operations: operationNames }),
-    'POST reset': async (world) => {
-      await world.reset();
-      return ok({ reset: true });
-    },
+    'POST reset': reset,
     'GET test_cards': () => ok({ test_cards: cardList }),
     'POST checkout_sessions/*/complete': async (world, { body, id }) =>
       ok(await completeAsBuyer(world, id, input.parsePurchase(body))),

@@ -21,6 +21,8 @@ export interface Settings {
   readonly apiVersion?: string | null;
   /** Whether the payment page waits for the webhook endpoint before it redirects. Older journals do not have it. */
   readonly checkoutWaits?: boolean;
+  /** When the world was last reset, in real time. Absent if it never was. */
+  readonly lastResetMs?: number;
 }
 
 export const defaultSettings: Settings = {

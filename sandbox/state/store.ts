@@ -236,13 +236,18 @@ export class Store extends Collections {
     return snapshotLines(this, this.byName);
   }
 
+  /** When it was last reset, in real time. 0: never. */
+  get lastResetMs(): number {
+    return this.settings.lastResetMs ?? 0;
+  }
+
   async reset(): Promise<void> {
     // The memory is cleared together with the journal, so that a concurrent change is never in only one of them.
     if (this.#journal === null) this.#clear();
     else
       await this.#journal.rewrite(() => {
         this.#clear();
-        return [];
+        return this.snapshot();
       });
   }
 
@@ -254,7 +259,9 @@ export class Store extends Collections {
     this.#spent.clear();
     this.searchLag.clear();
     this.clock.reset();
-    this.settings = defaultSettings;
+    // Two resets differ, even within a millisecond or after the machine's clock went back.
+    const lastResetMs = Math.max(this.clock.realNowMs(), this.lastResetMs + 1);
+    this.settings = { ...defaultSettings, lastResetMs };
   }
 
   /** Rewrites the journal without obsolete lines. */

@@ -187,6 +187,8 @@ export class Deliverer {
       'content-type': 'application/json; charset=utf-8',
       'user-agent': 'Stripe/1.0 (till sandbox)',
       'stripe-signature': signatureHeader(payload, receiver.secret, this.#store.clock.realNowMs()),
+      // A receiver can tell events of before a reset, however late they arrive.
+      'till-sandbox-last-reset': String(this.#store.lastResetMs),
     };
     return this.#poster.post(receiver.url, payload, headers, this.#aborter.signal);
   }

@@ -18,6 +18,8 @@ export interface WorldOptions {
   readonly webhook?: BuiltInEndpoint | undefined;
   /** Called with how far the clock is ahead of real time, at the start and when the clock was moved. */
   readonly onClock?: ((aheadSeconds: number) => void | Promise<void>) | undefined;
+  /** What the response to a reset warns of, if somebody else stores what the world creates. */
+  readonly resetWarning?: string | undefined;
   readonly log: WorldLog;
   readonly clock?: SandboxClock;
   readonly retention?: Retention | undefined;
@@ -37,13 +39,25 @@ export class World {
   readonly deliverer: Deliverer;
   /** The idempotency keys of requests in progress. */
   readonly keysInFlight = new Set<string>();
+  readonly resetWarning: string | undefined;
   readonly #onClock: WorldOptions['onClock'];
   #journal: Journal | null = null;
   /** The time up to which an earlier process has completed the scheduled work. */
   #doneUntil = 0;
 
-  constructor({ accountId, url, basePath, webhook, onClock, log, clock, retention }: WorldOptions) {
+  constructor({
+    accountId,
+    url,
+    basePath,
+    webhook,
+    onClock,
+    log,
+    clock,
+    retention,
+    ...options
+  }: WorldOptions) {
     this.#onClock = onClock;
+    this.resetWarning = options.resetWarning;
     this.accountId = accountId;
     this.basePath = basePath;
     this.store = new Store(clock, retention);

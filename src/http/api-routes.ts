@@ -44,6 +44,8 @@ interface OperationDeclaration<Responses, Params, Query, Body> {
   /** Only if a valid body may be larger than others. */
   readonly bodyBytesMax?: number;
   readonly callsProcessor?: true;
+  /** Whether it does not wait while other requests are paused. */
+  readonly isNeverPaused?: true;
   /** Whether a replica may serve it, to a caller that sends a position. It reads through `Database.read`. */
   readonly mayReadReplica?: true;
   /** Whose requests the audit log contains. By default it contains every write of a person. */
@@ -158,6 +160,7 @@ function optionsOf(
       scope,
       failures: failuresOf(method, params !== undefined, operation, failures),
       ...(mayReadReplica ? { mayReadReplica } : {}),
+      ...(operation.isNeverPaused ? { isNeverPaused: true as const } : {}),
       ...auditOf(method, url, operation),
     },
     schema: {

@@ -32,6 +32,7 @@ import {
 } from './load/limits.ts';
 import { OpenRequests } from './load/open-requests.ts';
 import { type OverloadLimits, overloadLimits, registerOverload } from './load/overload.ts';
+import { type Pauses, registerPauses } from './load/paused-requests.ts';
 import { registerRequestDeadline } from './load/request-deadline.ts';
 import { closeSilentConnections } from './load/silent-connections.ts';
 import { UnverifiedBodies } from './load/unverified-bodies.ts';
@@ -81,6 +82,8 @@ export interface AppParts extends MetricsParts {
   readonly overloadLimits?: OverloadLimits;
   /** Lower limits for tests. */
   readonly csvLimits?: Partial<CsvLimits>;
+  /** Undefined if nothing pauses requests. */
+  readonly pauses?: Pauses | undefined;
   /** How long a request may take; 30 s by default. */
   readonly requestDeadlineMs?: number;
   /** Adds the routes of every module, with their full paths. */
@@ -106,6 +109,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.decorate('csvExports', csvExports);
   app.addHook('onClose', async () => csvExports.close());
   const timeoutMs = parts.requestDeadlineMs ?? connectionLimits.requestTimeoutMs;
+  if (parts.pauses !== undefined) registerPauses(app, parts.pauses);
   registerRequestDeadline(app, { logger: parts.logger, open, timeoutMs });
   app.decorateRequest('route');
   app.decorateRequest('response');

@@ -28,6 +28,11 @@ export class HistoryWatch {
     this.#parts = parts;
   }
 
+  /** For a new history that this service has begun itself: the next check compares with nothing. */
+  forget(): void {
+    this.#last = undefined;
+  }
+
   /** Compares the database with its state at the last check. One check at a time. */
   async check(): Promise<void> {
     const { database, logger, onChange } = this.#parts;

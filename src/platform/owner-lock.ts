@@ -19,6 +19,7 @@ export class OwnerLock {
   readonly #servers: DatabaseServers;
   readonly #logger: Logger;
   readonly #onAcquired: OnAcquired;
+  #notices: { readonly channel: string; readonly onNotice: () => void } | undefined;
   #client: pg.Client | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -50,6 +51,20 @@ export class OwnerLock {
     client.on('end', () => this.#reconnect(client));
     await client.query('select pg_advisory_lock($1, $2)', [lockClass, this.owner]);
     await this.#onAcquired(queryable(client));
+    client.on('notification', () => this.#notices?.onNotice());
+    await this.#listenIn(client);
+  }
+
+  async #listenIn(client: pg.Client | undefined): Promise<void> {
+    if (this.#notices === undefined || client === undefined) return;
+    await client.query(`listen ${client.escapeIdentifier(this.#notices.channel)}`);
+    this.#notices.onNotice();
+  }
+
+  /** Calls `onNotice` after each notice on this channel of the database, and whenever some may have been missed. */
+  async listen(channel: string, onNotice: () => void): Promise<void> {
+    this.#notices = { channel, onNotice };
+    await this.#listenIn(this.#client);
   }
 
   async close(): Promise<void> {
@@ -99,4 +114,15 @@ export async function isGone(db: Queryable, owner: number): Promise<boolean> {
     owner,
   ]);
   return row?.gone === true;
+}
+
+/** The numbers of the processes that are alive. */
+export async function listAlive(db: Queryable): Promise<readonly number[]> {
+  const rows = await db.query<{ owner: number }>(
+    `select objid::bigint::integer as owner from pg_locks
+     where locktype = 'advisory' and classid = $1 and objsubid = 2 and granted
+       and database = (select oid from pg_database where datname = current_database())`,
+    [lockClass],
+  );
+  return rows.map(({ owner }) => owner);
 }

@@ -2,6 +2,7 @@ import { Failure } from '../errors.ts';
 import { auditOperation } from '../platform/cause.ts';
 import { newId } from '../platform/id.ts';
 import type { PlatformParts } from '../platform/parts.ts';
+import type { WorkDoor } from '../platform/work-door.ts';
 import type { Job, JobRun } from './job.ts';
 import type { Resync, ResyncProgress } from './resync.ts';
 import type { ResyncRun } from './resync-run.ts';
@@ -12,6 +13,8 @@ interface RunParts extends Pick<PlatformParts, 'database' | 'clock' | 'logger'> 
   readonly store: ResyncRunStore;
   readonly resync: Pick<Resync, 'all' | 'ofCustomer'>;
   readonly customers: { read(id: string): Promise<unknown> };
+  /** A run stops when it closes. */
+  readonly door: WorkDoor;
 }
 
 /**
@@ -28,21 +31,27 @@ export class ResyncRuns {
   }
 
   async start(customerId: string | null): Promise<ResyncRun> {
-    const { job, store, customers, clock } = this.#parts;
+    const { job, store, customers, clock, door } = this.#parts;
     if (customerId !== null) await customers.read(customerId);
     const started = { id: newId(clock.now()), customerId };
-    const run = await job.take(async (tx) => {
-      await store.stopRunning(tx);
-      await store.start(tx, started);
-      auditOperation(tx, { createdId: started.id });
-      return started;
-    }, this.#stopping.signal);
+    const run = await job.take(
+      async (tx) => {
+        await store.stopRunning(tx);
+        await store.start(tx, started);
+        auditOperation(tx, { createdId: started.id });
+        return started;
+      },
+      AbortSignal.any([this.#stopping.signal, door.closing]),
+    );
     if (run === undefined)
       throw new Failure(
         'resync_running',
         'A comparison with the processor is running. Wait until it has ended.',
       );
-    this.#running = this.#run(run).finally(() => run.release());
+    const leave = door.join();
+    this.#running = this.#run(run)
+      .finally(() => run.release())
+      .finally(leave);
     return this.read(started.id);
   }
 

@@ -3,7 +3,8 @@ import type { StoredStates } from '../model/webhook-event.ts';
 import type { Logger } from '../platform/logger.ts';
 import { WakeableSleep } from '../platform/wakeable-sleep.ts';
 import type { ReceivedEvent } from '../webhooks/inbox.ts';
-import { batchMax, type EventApplier } from './event-applier.ts';
+import { batchMax } from './event-applier.ts';
+import type { Applier } from './paused-applier.ts';
 
 /** How soon the worker notices events that another process stored. Events of its own process wake it at once. */
 const pollDelayMs = 500;
@@ -18,7 +19,7 @@ const openBatchesMax = 4;
 
 /** Applies events while there are any, and sleeps otherwise. Several workers can run, in one or more processes. */
 export class Worker {
-  readonly #eventApplier: EventApplier;
+  readonly #eventApplier: Applier;
   readonly #logger: Logger;
   readonly #refreshing = new Set<Promise<void>>();
   readonly #receiving = new Set<Promise<unknown>>();
@@ -29,7 +30,7 @@ export class Worker {
   #failed = false;
   #stopped = false;
 
-  constructor(options: { readonly eventApplier: EventApplier; readonly logger: Logger }) {
+  constructor(options: { readonly eventApplier: Applier; readonly logger: Logger }) {
     this.#eventApplier = options.eventApplier;
     this.#logger = options.logger;
   }

@@ -2,6 +2,7 @@ import type { ProcessorClock } from '../platform/clock.ts';
 import { HistoryWatch } from '../platform/history-watch.ts';
 import type { Database } from '../platform/postgres.ts';
 import { Repeater } from '../platform/repeater.ts';
+import type { WorkDoor } from '../platform/work-door.ts';
 import type { AccountGuard } from '../processor/account/account-guard.ts';
 import { closeTimeoutMs } from './compose-database.ts';
 import type { Services } from './compose-services.ts';
@@ -30,16 +31,25 @@ interface BackgroundParts {
   readonly account: AccountGuard;
   readonly database: Database;
   readonly processorClock: ProcessorClock;
+  /** What waits for a reset of the sandbox. */
+  readonly door?: WorkDoor | undefined;
   /** For tests. */
   readonly recoveryDelayMs?: number | undefined;
 }
 
-/** Returns a function that starts the work once requests are served. At a shutdown, requests end before this work. */
+export interface BackgroundWork {
+  /** Call it once requests are served. */
+  start(): void;
+  /** Call it if the rows were deleted, and nothing was lost. */
+  forgetHistory(): void;
+}
+
+/** At a shutdown, requests end before this work. */
 export function composeBackgroundWork(
   { logger, shutdown }: Start,
   services: Services,
-  { account, database, processorClock, recoveryDelayMs = regularRecoveryDelayMs }: BackgroundParts,
-): () => void {
+  { account, database, processorClock, door, recoveryDelayMs = regularRecoveryDelayMs }: BackgroundParts,
+): BackgroundWork {
   const {
     worker,
     sweeper,
@@ -53,7 +63,12 @@ export function composeBackgroundWork(
     overviewFollower,
   } = services;
   const repeat = (name: string, delayMs: number, work: (signal: AbortSignal) => Promise<unknown>) =>
-    new Repeater({ name, delayMs, work, logger });
+    new Repeater({
+      name,
+      delayMs,
+      work: door === undefined ? work : (signal) => door.repeat(signal, work),
+      logger,
+    });
   const recoveries = repeat('recovery', recoveryDelayMs, (signal) => recovery.run(signal));
   const watch = new HistoryWatch({ database, logger, onChange: () => recoveries.restart() });
   const dueEvents = repeat('due events', dueEventsDelayMs, (signal) => eventUpkeep.writeDue(signal));
@@ -74,7 +89,7 @@ export function composeBackgroundWork(
   shutdown.add('background work', closeTimeoutMs, () =>
     Promise.all([services, ...repeaters, ...processorRepeaters].map((part) => part.stop())),
   );
-  return () => {
+  const start = () => {
     for (const part of [worker, dispatcher, ...repeaters]) part.start();
     void account.comparison.then((comparison) => {
       if (shutdown.hasBegun) return;
@@ -83,4 +98,5 @@ export function composeBackgroundWork(
       else void worker.stop();
     });
   };
+  return { start, forgetHistory: () => watch.forget() };
 }

@@ -21,6 +21,8 @@ import type { PlatformParts } from '../platform/parts.ts';
 import { registerPortalRoutes } from '../portal/portal-routes.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
+import { registerSandboxResetRoute } from '../sandbox-control/sandbox-reset-routes.ts';
+import type { SandboxResets } from '../sandbox-control/sandbox-resets.ts';
 import { registerSandboxRoutes } from '../sandbox-control/sandbox-routes.ts';
 import { registerSearchRoutes } from '../search/search-routes.ts';
 import { registerSubscriptionPreviewRoutes } from '../subscriptions/changes/subscription-preview-routes.ts';
@@ -39,6 +41,8 @@ interface RouteParts extends Pick<PlatformParts, 'clock' | 'logger' | 'metrics'>
   readonly processor: Processor;
   /** Undefined if the processor is not the sandbox. */
   readonly sandbox: SandboxControl | undefined;
+  /** Undefined if the processor cannot be the sandbox. */
+  readonly resets?: SandboxResets | undefined;
   readonly streamLimits?: Partial<StreamLimits> | undefined;
 }
 
@@ -86,6 +90,7 @@ export async function registerRoutes(
   registerKeyRoutes(app, services.keys);
   registerAuditRoutes(app, services.audit);
   const { sandbox } = parts;
+  registerSandboxResetRoute(app, parts.resets);
   if (sandbox !== undefined) registerSandboxRoutes(app, { sandbox, payments });
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
 }

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { SharedSandbox } from '../processes/messages.ts';
-import { closeTimeoutMs } from './compose-database.ts';
+import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
+import { SandboxResets } from '../sandbox-control/sandbox-resets.ts';
+import { closeTimeoutMs, type OpenedDatabase } from './compose-database.ts';
 import type { Start } from './start.ts';
 
 const webhookSecretBytes = 24;
@@ -35,6 +37,8 @@ export async function startOwnSandbox(
       secret,
     },
     onClock,
+    resetWarning:
+      'Till still has the rows of the deleted objects, so its requests fail. Reset both with POST /api/v1/sandbox/reset.',
     log: (level, fields, message) => logger[level]({ part: 'sandbox', ...fields }, message),
   }).catch((error: unknown) => {
     throw explainPort(error, {
@@ -50,6 +54,19 @@ export async function startOwnSandbox(
 /** Only a service without a secret key needs this code. */
 export function loadSandbox() {
   return import('../../sandbox/sandbox.ts');
+}
+
+/** What resets the sandbox, or follows the resets of a service that it is embedded in. */
+export function openResets(
+  { config, logger, shutdown }: Start,
+  parts: Pick<OpenedDatabase, 'database' | 'ownerLock'> & { readonly sandbox: SandboxControl },
+): SandboxResets {
+  const resets = new SandboxResets({
+    ...{ ...parts, logger },
+    isEmbedded: config.processor.secretKey === undefined,
+  });
+  shutdown.add('resets of the sandbox', closeTimeoutMs, async () => resets.stop());
+  return resets;
 }
 
 /** Explains a port that is in use by what to change; returns any other error unchanged. */

@@ -11,6 +11,7 @@ import type { Database } from '../platform/postgres.ts';
 import { Shutdown } from '../platform/shutdown.ts';
 import { TimeZone } from '../platform/time-zone.ts';
 import { SandboxControl } from '../sandbox-control/sandbox-control.ts';
+import { SandboxResetStore } from '../sandbox-control/sandbox-reset-store.ts';
 import { DemoClock } from '../seed/demo-clock.ts';
 import { DemoFolder } from '../seed/demo-folder.ts';
 import { liveYear } from '../seed/live-year.ts';
@@ -103,6 +104,8 @@ async function fillFolder(options: SeedOptions, dataDir: string) {
       { ...options, services, processor, control, clock, performer },
       opened.database,
     );
+    // The next start notes when the sandbox with the new journal was last reset.
+    await new SandboxResetStore().forget(opened.database);
     await sandbox.save(dataDir);
     if (!(await shutdown.run())) throw new SeedError('The database or the sandbox did not stop. Try again.');
     return created;

@@ -35,6 +35,7 @@ import type { PlatformParts } from '../platform/parts.ts';
 import { TimeZone } from '../platform/time-zone.ts';
 import type { Tracer } from '../platform/tracing.ts';
 import { WeeksStore } from '../platform/weeks-store.ts';
+import { WorkDoor } from '../platform/work-door.ts';
 import { PortalService } from '../portal/portal-service.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import { SearchService } from '../search/search-service.ts';
@@ -50,6 +51,7 @@ import { EventApplier } from '../sync/event-applier.ts';
 import { Job } from '../sync/job.ts';
 import { LostObjects } from '../sync/lost-objects.ts';
 import type { Mirrors } from '../sync/mirrors.ts';
+import { pausedBy } from '../sync/paused-applier.ts';
 import { Recovery } from '../sync/recovery.ts';
 import { RecoveryStore } from '../sync/recovery-store.ts';
 import { Resync } from '../sync/resync.ts';
@@ -96,6 +98,8 @@ interface ServiceParts extends Pick<PlatformParts, 'database' | 'logger' | 'metr
   readonly clock?: Clock | undefined;
   /** By default the clock above: a real processor has no other time. */
   readonly processorClock?: ProcessorClock | undefined;
+  /** What waits for a reset of the sandbox. */
+  readonly door?: WorkDoor | undefined;
   /** Tests stop the process at one of them. */
   readonly crashPoints?: CrashPoints | undefined;
   /** Tests set a shorter wait for the turn of a write. */
@@ -107,12 +111,12 @@ interface ServiceParts extends Pick<PlatformParts, 'database' | 'logger' | 'metr
 type Composed = ReturnType<typeof withDefaults>;
 
 function withDefaults({ config, ...parts }: ServiceParts) {
-  const { clock = systemClock, crashPoints = noCrashPoints } = parts;
+  const { clock = systemClock, crashPoints = noCrashPoints, door = new WorkDoor() } = parts;
   const { processorClock = new MovableClock(clock) } = parts;
   const { webhookRetentionDays: retentionDays, entitlementGraceDays, usageRetentionDays } = config;
   const { returnUrlOrigins, overviewTimeZone, events } = config;
   const settings = { retentionDays, entitlementGraceDays, usageRetentionDays, returnUrlOrigins };
-  return { ...parts, clock, processorClock, crashPoints, ...settings, overviewTimeZone, events };
+  return { ...parts, clock, processorClock, crashPoints, door, ...settings, overviewTimeZone, events };
 }
 
 export type Services = ReturnType<typeof composeServices>;
@@ -308,7 +312,7 @@ function composeWebhooks(parts: WebhookParts) {
   const inbox = new Inbox({ ...parts, store, onStored, onReceipt });
   parts.database.setAfterLateRows((rows) => inbox.bringBack(rows));
   const eventApplier = new EventApplier({ ...parts, queue: store });
-  const worker = new Worker({ eventApplier, logger: parts.logger });
+  const worker = new Worker({ eventApplier: pausedBy(parts.door, eventApplier), logger: parts.logger });
   const webhookEvents = new WebhookEventService({ ...parts, store, onStored });
   const resync = new Resync({
     ...parts,

@@ -21,13 +21,14 @@ import { AccountGuard } from '../processor/account/account-guard.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
-import { composeBackgroundWork } from './compose-background.ts';
+import type { ResetListener, SandboxResets } from '../sandbox-control/sandbox-resets.ts';
+import { type BackgroundWork, composeBackgroundWork } from './compose-background.ts';
 import { composeConsole } from './compose-console.ts';
 import { closeTimeoutMs, describeAddress, type OpenedDatabase, openReplica } from './compose-database.ts';
 import { composeMetrics, noteProcesses, processesDependency, Retirement } from './compose-member.ts';
 import { metricLabels, openCache, openProcessor, openTelemetry } from './compose-parts.ts';
 import { registerRoutes } from './compose-routes.ts';
-import { explainPort } from './compose-sandbox.ts';
+import { explainPort, openResets } from './compose-sandbox.ts';
 import { composeServices, type Services } from './compose-services.ts';
 import type { Config } from './config.ts';
 import type { Start } from './start.ts';
@@ -85,22 +86,37 @@ export async function compose(
   );
   shutdown.add('processor account', closeTimeoutMs, async () => account.stop());
   await account.start(processor);
+  const resets = sandbox && openResets(from, { ...opened, sandbox });
   const services = composeServices({
-    ...{ ...from, ...opened, processor, processorClock, metrics, tracer, crashPoints },
+    ...{ ...from, ...opened, processor, processorClock, metrics, tracer, crashPoints, door: resets?.door },
     ...(parent === undefined || config.role !== 'api' ? {} : { reportWork: () => parent.reportWork() }),
   });
   measure = () => services.measure();
   parent?.setOnWork(services.nudge);
-  const startBackgroundWork = composeBackgroundWork(from, services, {
-    ...{ account, database, processorClock, recoveryDelayMs },
+  const background = composeBackgroundWork(from, services, {
+    ...{ account, database, processorClock, door: resets?.door, recoveryDelayMs },
   });
+  await resets?.start(pauseOf(services, background));
   const retirement = new Retirement();
   const input = {
-    ...{ database, replica, cache, metrics, tracer, keys, services, processor, sandbox, limits, retirement },
+    ...{
+      database,
+      replica,
+      cache,
+      metrics,
+      tracer,
+      keys,
+      services,
+      processor,
+      sandbox,
+      resets,
+      limits,
+      retirement,
+    },
   };
   const app = await composeApp(from, input);
   address.url = await listen(app, config);
-  if (config.role !== 'api') startBackgroundWork();
+  if (config.role !== 'api') background.start();
   const facts: WelcomeFacts = {
     url: address.url,
     database:
@@ -120,6 +136,17 @@ export async function compose(
   return { facts, reloadKeys: keys.reload, stop: () => shutdown.run(), retire };
 }
 
+/** What a reset of the sandbox pauses, besides requests and repeated work. */
+function pauseOf({ dispatcher }: Services, background: BackgroundWork): ResetListener {
+  return {
+    onPause: () => dispatcher.pause(),
+    onOpen: (wereDeleted) => {
+      if (wereDeleted) background.forgetHistory();
+      dispatcher.resume();
+    },
+  };
+}
+
 interface AppInput extends Pick<PlatformParts, 'database' | 'metrics'> {
   readonly replica: Replica | undefined;
   readonly cache: Cache;
@@ -128,14 +155,15 @@ interface AppInput extends Pick<PlatformParts, 'database' | 'metrics'> {
   readonly services: Services;
   readonly processor: Processor;
   readonly sandbox: SandboxControl | undefined;
+  readonly resets: SandboxResets | undefined;
   readonly limits: Pick<TestSettings, 'requestDeadlineMs'>;
   readonly retirement: Retirement;
 }
 
 async function composeApp(start: Start, input: AppInput): Promise<FastifyInstance> {
   const { config, logger, shutdown, parent } = start;
-  const { database, replica, cache, metrics, tracer, keys, services, processor, sandbox, limits } = input;
-  const { retirement } = input;
+  const { database, replica, cache, metrics, tracer, keys, services, processor, sandbox } = input;
+  const { limits, resets, retirement } = input;
   const fallback = new MemoryCache(systemClock);
   const limiter = new RateLimiter({ shared: cache, fallback, clock: systemClock, logger });
   const { keys: storedKeys, audit } = services;
@@ -159,11 +187,8 @@ async function composeApp(start: Start, input: AppInput): Promise<FastifyInstanc
   });
   const app: FastifyInstance = await buildApp({
     ...limits,
-    logger,
-    metrics,
-    tracer,
-    guard,
-    audit,
+    pauses: resets,
+    ...{ logger, metrics, tracer, guard, audit },
     positions: replica,
     hasConsole: config.hasConsole,
     dependencies: [
@@ -182,7 +207,14 @@ async function composeApp(start: Start, input: AppInput): Promise<FastifyInstanc
     },
     readMetrics: composeMetrics(metrics, parent),
     registerRoutes: async (scope) => {
-      await registerRoutes(scope, services, { processor, sandbox, clock: systemClock, logger, metrics });
+      await registerRoutes(scope, services, {
+        processor,
+        sandbox,
+        resets,
+        clock: systemClock,
+        logger,
+        metrics,
+      });
       registerRoot(scope, config.hasConsole);
       registerSitePages(scope);
       operators?.registerRoutes(scope, guard);

@@ -5,9 +5,11 @@ import { bodyFailures, commonFailures } from '../http/api-routes.ts';
 import { response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { encodedRefused, isEncoded } from '../http/input/json-body.ts';
+import { paused } from '../http/load/paused-requests.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Type } from '../platform/schemas.ts';
 import { runInSpan } from '../platform/tracing.ts';
+import type { WorkDoor } from '../platform/work-door.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from './inbox.ts';
 
@@ -20,22 +22,40 @@ interface WebhookRouteParts {
   readonly processor: Processor;
   readonly inbox: Inbox;
   readonly clock: Clock;
+  /** Undefined if the processor cannot be the sandbox. */
+  readonly resets?: WebhookResets | undefined;
+}
+
+/** The resets of the sandbox, after which its earlier webhooks count no more. */
+interface WebhookResets {
+  readonly door: WorkDoor;
+  isOutdated(lastReset: string | undefined): boolean;
 }
 
 const path = '/webhooks/processor';
 
 /** Receives events from the processor. Verifies the signature of the raw bytes before it parses them. */
 export async function registerWebhookRoutes(app: FastifyInstance, parts: WebhookRouteParts): Promise<void> {
-  const { processor, inbox, clock } = parts;
-  const receive = async (headers: IncomingHttpHeaders, body: Buffer) => {
+  const { processor, inbox, clock, resets } = parts;
+  const receiveNow = async (headers: IncomingHttpHeaders, body: Buffer) => {
     if (isEncoded(headers)) throw encodedRefused;
     const header = headers['stripe-signature'] ?? headers['processor-signature'];
     const signature = typeof header === 'string' ? header : undefined;
     const verified = processor.verifyWebhook(body, signature, clock.now());
     if (verified.outcome === 'bad_signature') throw new Failure('invalid_signature', verified.reason);
     if (verified.outcome === 'not_an_event') throw new Failure('malformed_request', verified.reason);
+    const lastReset = headers['till-sandbox-last-reset'];
+    if (resets?.isOutdated(typeof lastReset === 'string' ? lastReset : undefined))
+      return { received: true, duplicate: false };
     const receipt = await inbox.receive(verified.event, verified.read);
     return { received: true, duplicate: receipt === 'duplicate' };
+  };
+  const receive = async (headers: IncomingHttpHeaders, body: Buffer) => {
+    if (resets === undefined) return receiveNow(headers, body);
+    // The sandbox sends it again, unless it is reset.
+    const leave = resets.door.tryEnter();
+    if (leave === undefined) throw paused();
+    return receiveNow(headers, body).finally(leave);
   };
   app.directRoutes.add(path, receive);
   await app.register(async (scope) => {

@@ -181,8 +181,11 @@ test('a reset empties the journal too', async (t) => {
   const dataDir = await temporaryFolder(t);
   const { stripe, control } = await useSandbox(t, { dataDir });
   await stripe.customers.create({});
-  await control('POST', 'reset');
-  assert.equal(await readFile(join(dataDir, 'sandbox', 'journal.jsonl'), 'utf8'), '');
+  const { body } = await control('POST', 'reset');
+  const { lastResetMs } = body as { lastResetMs: number };
+  const lines = (await readFile(join(dataDir, 'sandbox', 'journal.jsonl'), 'utf8')).trimEnd().split('\n');
+  assert.equal(lines.length, 1, 'only the settings are left');
+  assert.equal(JSON.parse(lines[0] ?? '').s.lastResetMs, lastResetMs);
   await stripe.customers.create({ name: 'new' });
   assert.match(await readFile(join(dataDir, 'sandbox', 'journal.jsonl'), 'utf8'), /"name":"new"/);
 });

@@ -24,6 +24,7 @@ test('only failures that can go away by themselves are retried', () => {
     'processor_unavailable',
     'rate_limited',
     'request_timeout',
+    'sandbox_busy',
     'subscription_busy',
   ]);
 });

@@ -15,6 +15,7 @@ import type {
   NewResync,
   ReplayedWebhookEvents,
   Resync,
+  SandboxReset,
   WebhookEvent,
   WebhookEventList,
   WebhookEventQuery,
@@ -108,5 +109,22 @@ export class Resyncs {
   /** The latest ones. */
   async list(options?: RequestOptions): Promise<readonly Resync[]> {
     return (await this.#api.get('/api/v1/resyncs', {}, options)).data;
+  }
+}
+
+/** The embedded sandbox of a Till for tests. */
+export class Sandbox {
+  readonly #api: Api;
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  /**
+   * Deletes all objects of the sandbox, and everything that Till has stored about them. API keys, event endpoints and the
+   * audit log stay.
+   */
+  reset(options?: RequestOptions): Promise<SandboxReset> {
+    return this.#api.post('/api/v1/sandbox/reset', {}, options);
   }
 }

@@ -4,6 +4,7 @@ import type { ProcessorAccount } from '../../processor/account/account.ts';
 import { stateOf } from '../../processor/endpoint/endpoint-state.ts';
 import type { Processor } from '../../processor/port/processor.ts';
 import type { SandboxControl } from '../../sandbox-control/sandbox-control.ts';
+import type { SandboxWorld } from '../../sandbox-control/sandbox-resets.ts';
 import type { SandboxClock } from '../../sandbox-control/sandbox-responses.ts';
 import type { BackfillState } from '../../sync/backfill.ts';
 import type { Start } from '../../till/start.ts';
@@ -16,6 +17,7 @@ import {
   judgeClock,
   judgeDeliveries,
   judgeEndpoints,
+  judgeReset,
 } from './judge-processor.ts';
 
 const dayMs = 86_400_000;
@@ -30,6 +32,8 @@ export interface Remembered {
   /** Undefined if they cannot be read. */
   readonly secrets: SecretCounts;
   readonly backfills: BackfillState;
+  /** When the embedded sandbox was last reset before the rows were written. Null if that is not known. */
+  readonly rowsAreOfMs: number | null;
 }
 
 interface Examination {
@@ -70,7 +74,13 @@ async function examineKey(start: Start, remembered: Examination['remembered']): 
   const { processor, sandbox } = await joinProcessor(start);
   const clock = judgeClock(await readSkewMs(processor), await readMovedSeconds(sandbox));
   const current = { id: await processor.readAccount(), livemode: processor.livemode };
-  return [...clock, ...judgeAccount(current, (await remembered)?.account)];
+  const judged = [...clock, ...judgeAccount(current, (await remembered)?.account)];
+  const rowsAreOfMs = (await remembered)?.rowsAreOfMs ?? null;
+  // A sandbox of its own is not reset together with Till.
+  if (start.config.processor.secretKey !== undefined || sandbox === undefined || rowsAreOfMs === null)
+    return judged;
+  const { lastResetMs } = await sandbox.request<SandboxWorld>({ method: 'GET', path: '' });
+  return [...judged, ...judgeReset(lastResetMs, rowsAreOfMs)];
 }
 
 /** How much the local clock is ahead. The processor's time is rounded down to a second. */

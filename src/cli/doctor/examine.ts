@@ -1,5 +1,6 @@
 import { withDeadline } from '../../platform/deadline.ts';
 import { AccountStore } from '../../processor/account/account-store.ts';
+import { SandboxResetStore } from '../../sandbox-control/sandbox-reset-store.ts';
 import type { Start } from '../../till/start.ts';
 import type { CommandCall } from '../command.ts';
 import { joinServices, withShutdown } from '../with-services.ts';
@@ -130,5 +131,6 @@ async function readRemembered(start: Start): Promise<Remembered> {
   const { data } = await services.webhookEvents.list(everyEvent, { page: 1, limit: 1 });
   const secrets = await services.secretUpkeep.count();
   const backfills = await services.backfills.read();
-  return { account, lastReceivedAt: data[0]?.receivedAt ?? null, secrets, backfills };
+  const { rowsAreOfMs } = await new SandboxResetStore().read(database);
+  return { account, lastReceivedAt: data[0]?.receivedAt ?? null, secrets, backfills, rowsAreOfMs };
 }

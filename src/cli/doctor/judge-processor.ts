@@ -52,6 +52,17 @@ export function judgeAccount(
   return findings.all;
 }
 
+/** Both are times of a reset of the embedded sandbox: of the last one, and of the one that the rows followed. 0: never. */
+export function judgeReset(lastResetMs: number, rowsAreOfMs: number): readonly Finding[] {
+  const findings = new Findings('processor');
+  if (lastResetMs !== rowsAreOfMs)
+    findings.problem(
+      'The embedded sandbox was reset without Till, so Till has rows of objects that are gone.',
+      'Reset both with POST /api/v1/sandbox/reset. This deletes all rows.',
+    );
+  return findings.all;
+}
+
 /** The endpoints with the given address; without one, those with Till's path. */
 export function endpointsOfTill(
   endpoints: readonly WebhookEndpoint[],

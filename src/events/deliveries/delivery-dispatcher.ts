@@ -53,6 +53,9 @@ export class DeliveryDispatcher {
   #isChanged = false;
   #isNudged = false;
   #isStopped = false;
+  #isPaused = false;
+  /** The check in progress. */
+  #ticking: Promise<number> = Promise.resolve(0);
   #hasEndpoints = false;
   #renewAtMs = 0;
   #reloadAtMs = 0;
@@ -82,6 +85,19 @@ export class DeliveryDispatcher {
     await Promise.race([reloaded, setTimeout(takeMsMax, undefined, { ref: false })]);
   }
 
+  /** Ends all deliveries at once, and begins none before `resume`. */
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    await this.#ticking.catch(() => {});
+    for (const [id, lane] of this.#lanes) this.#end(id, lane.abort());
+    await Promise.all(this.#ending.values());
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    void this.#reloadSoon();
+  }
+
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#rest.wake();
@@ -94,7 +110,8 @@ export class DeliveryDispatcher {
 
   async #run(): Promise<void> {
     while (!this.#isStopped) {
-      const delayMs = await this.#tick().catch((error: unknown) => {
+      if (!this.#isPaused) this.#ticking = this.#tick();
+      const delayMs = await this.#ticking.catch((error: unknown) => {
         this.#parts.logger.warn({ err: error }, 'event endpoints not checked; retry scheduled');
         return failureDelayMs;
       });

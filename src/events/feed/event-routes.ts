@@ -135,6 +135,8 @@ export function registerEventRoutes(app: FastifyInstance, parts: EventRouteParts
     headers: Headers,
     response: { 200: eventsResponse() },
     failures: ['event_expired'],
+    // It may wait for long, and only reads.
+    isNeverPaused: true,
     run: async (request, reply) => {
       const { limit, waitSeconds, types, objectId, customerId, include } = request.query;
       const selection = { types: readTypes(types), objectId, customerId };

@@ -38,6 +38,7 @@ const tags = [
   },
   { name: 'webhook events', description: 'Events received from the processor. For operators.' },
   { name: 'resyncs', description: 'Comparisons with the processor. For operators.' },
+  { name: 'sandbox', description: 'The embedded sandbox. For tests.' },
   {
     name: 'operations',
     description: 'Health checks, metrics and the webhook endpoint. No API key needed.',

@@ -9,6 +9,8 @@ const deadlockCode = '40P01';
  */
 const keptTables = [
   'migrations',
+  'sandbox_resets',
+  'sandbox_pauses',
   'list_counts',
   'jobs',
   'recovery',

@@ -114,4 +114,6 @@ export const seeds: Readonly<Record<string, string>> = {
         '018f0000-0000-7000-8000-000000000005', 1);`,
   sign_ins: `
     insert into till.console_sign_ins (digest, expires_at) values ('seed', now() + interval '10 minutes');`,
+  sandbox_resets: `
+    insert into till.sandbox_pauses (owner, number) values (1, 0);`,
 };

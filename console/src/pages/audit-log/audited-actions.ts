@@ -40,6 +40,7 @@ export const auditedActions = [
   'replayWebhookEvent',
   'resendEvent',
   'resendFailedEvents',
+  'resetSandbox',
   'revokeApiKey',
   'rotateEventEndpointSecret',
   'setDefaultPaymentMethod',

@@ -1,0 +1,55 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Failure } from '../../errors.ts';
+import { whileWaiting } from '../../platform/cause.ts';
+import type { WorkDoor } from '../../platform/work-door.ts';
+import { wantsCsv } from '../csv/csv-exports.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The operation also runs while others must wait. It only reads, or it is what they wait for. */
+    isNeverPaused?: true;
+  }
+}
+
+export interface Pauses {
+  readonly door: WorkDoor;
+  /** What to respond with instead of a failure of a request that was not paused. */
+  explain(failure: unknown): Promise<unknown>;
+}
+
+/** A pause takes a fraction of a second. Longer than the requests that it waits for usually take. */
+const waitMsMax = 15_000;
+
+/** Lets the requests to the API wait while their door is closed. Register it before what measures how long they take. */
+export function registerPauses(app: FastifyInstance, pauses: Pauses): void {
+  const { door } = pauses;
+  app.addHook('onRoute', (route) => {
+    if (!route.url.startsWith('/api/v1/') || route.config?.isNeverPaused === true) return;
+    const { handler } = route;
+    route.handler = async function (request, reply) {
+      const leave = await enter(door, request);
+      try {
+        return await handler.call(this, request, reply);
+      } catch (error) {
+        throw await pauses.explain(error);
+      } finally {
+        leave();
+      }
+    };
+  });
+}
+
+async function enter(door: WorkDoor, request: FastifyRequest): Promise<() => void> {
+  // An export only reads, at the speed of its reader.
+  if (wantsCsv(request)) return () => {};
+  for (;;) {
+    const leave = door.tryEnter();
+    if (leave !== undefined) return leave;
+    if (!(await whileWaiting(() => door.untilOpen(waitMsMax)))) throw paused();
+  }
+}
+
+/** For requests that are repeated without anybody waiting for them. */
+export function paused(): Failure {
+  return new Failure('overloaded', 'The sandbox is being reset. Retry later.', { retryAfterSeconds: 1 });
+}
