@@ -115,7 +115,8 @@ function testPage(page: string, start: (t: TestContext) => Promise<ExampleTill>)
   const { shell = [], typescript = [] } = pages.get(page) ?? {};
   if (shell.length > 0 && !isRunElsewhere(page))
     test(`${page}, in a shell`, { skip }, async (t) => runShell(shell, await openPlace(t, await start(t))));
+  const exports = shell.flatMap(({ code }) => code.split('\n').filter((line) => line.startsWith('export ')));
   if (typescript.length > 0)
     test(`${page}, in TypeScript`, async (t) =>
-      runTypescript(typescript, await openPlace(t, await start(t))));
+      runTypescript(typescript, await openPlace(t, await start(t)), exports));
 }

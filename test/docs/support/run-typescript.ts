@@ -25,15 +25,24 @@ export function joinBlocks(blocks: readonly CodeBlock[]): string {
   return module;
 }
 
-/** Runs the module of a page, and compares what it prints with the comments that say so. */
-export async function runTypescript(blocks: readonly CodeBlock[], place: ExamplePlace): Promise<void> {
+/**
+ * Runs the module of a page, and compares what it prints with the comments that say so. `exports` are the lines with which
+ * the page sets variables in the shell: no others of them are set.
+ */
+export async function runTypescript(
+  blocks: readonly CodeBlock[],
+  place: ExamplePlace,
+  exports: readonly string[] = [],
+): Promise<void> {
   // The types are removed here: a process that does so itself takes twice as long to start.
   const file = join(place.folder, 'page.js');
   const options = { loader: 'ts', target: 'node24', sourcemap: 'inline' } as const;
   await writeFile(file, (await transform(place.adapt(joinBlocks(blocks)), options)).code);
-  const child = spawn(process.execPath, ['--enable-source-maps', file], {
+  const set = new Set(exports.map((line) => /^export (\w+)=/.exec(line)?.[1]));
+  const node = [process.execPath, '--enable-source-maps', file];
+  const child = spawn('bash', ['-ec', [...exports, 'exec "$@"'].join('\n'), 'bash', ...node], {
     cwd: place.folder,
-    env: { ...place.environment },
+    env: Object.fromEntries(Object.entries(place.environment).filter(([name]) => !set.has(name))),
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: place.timeoutMs,
     killSignal: 'SIGKILL',
