@@ -39,6 +39,19 @@ export function isUnavailable(error: unknown): boolean {
   return unavailableMessages.some((message) => error.message.startsWith(message));
 }
 
+/** PostgreSQL: an unknown user or no entry in `pg_hba.conf`, a wrong password, and an unknown database. */
+const refusalCodes = ['28000', '28P01', '3D000'];
+/** OpenSSL's and Node's names of what is wrong with a certificate. */
+const certificateCode = /^(?:ERR_TLS_|CERT_|(?:DEPTH_ZERO_)?SELF_SIGNED_|UNABLE_TO_)/;
+
+/** The server was reached, and does not accept this address: its user, password, database or encryption. */
+export function isConnectionRefused(error: Error): boolean {
+  const code = codeOf(error);
+  if (code !== undefined) return refusalCodes.includes(code);
+  const nodeCode = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  return certificateCode.test(nodeCode) || error.message.startsWith('The server does not support SSL');
+}
+
 export function codeOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }

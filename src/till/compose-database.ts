@@ -9,7 +9,7 @@ import { Database, type Queryable } from '../platform/postgres.ts';
 import { Repeater } from '../platform/repeater.ts';
 import { Replica } from '../platform/replica.ts';
 import { sampleDelayMs } from '../platform/replica-lag.ts';
-import { isUnavailable } from '../platform/unavailable.ts';
+import { isConnectionRefused, isUnavailable } from '../platform/unavailable.ts';
 import { BackfillStore } from '../sync/backfill-store.ts';
 import type { Config } from './config.ts';
 import type { Start } from './start.ts';
@@ -54,7 +54,7 @@ export async function joinDatabase(start: Start): Promise<OpenedDatabase> {
 async function findRunningDatabase({ config, shutdown }: Start): Promise<DatabaseAddresses> {
   if (config.databaseUrl !== undefined)
     return checkAddresses(config, config.databaseUrl).catch((error: unknown) => {
-      throw isUnavailable(error) ? explainUnavailable(error, config) : error;
+      throw isUnavailable(error) ? explainUnavailable(error, config) : explainRefusal(error, config);
     });
   const { findRunningPostgres } = await import('../platform/embedded-postgres.ts');
   const postgres = await findRunningPostgres(config.dataDir);
@@ -143,7 +143,7 @@ async function whenReachable<T>({ config, logger }: Start, work: () => Promise<T
     try {
       return await work();
     } catch (error) {
-      if (!isUnavailable(error)) throw error;
+      if (!isUnavailable(error)) throw explainRefusal(error, config);
       if (attempts >= databaseAttemptsMax) throw explainUnavailable(error, config);
       logger.warn({ err: error, attempts }, 'database unavailable; retry scheduled');
       await setTimeout(databaseRetryDelayMs);
@@ -151,15 +151,36 @@ async function whenReachable<T>({ config, logger }: Start, work: () => Promise<T
   }
 }
 
+/** The server is there, and refuses the user, the password, the database or the kind of connection. */
+function explainRefusal(error: unknown, config: Config): unknown {
+  if (!(error instanceof Error) || !isConnectionRefused(error)) return error;
+  const { addresses, variables } = addressesOf(config);
+  return new Error(
+    `the database at ${addresses} refuses the connection (${error.message}); correct ${variables}`,
+    {
+      cause: error,
+    },
+  );
+}
+
 /** Quotes the reason: a pooler reports an unknown database or user in the same way as an outage. */
-function explainUnavailable(error: unknown, { databaseUrl, databaseDirectUrl }: Config): Error {
-  const addresses = [databaseUrl, databaseDirectUrl].filter((url) => url !== undefined).map(describeAddress);
-  const variables = databaseDirectUrl === undefined ? 'DATABASE_URL' : 'DATABASE_URL or DATABASE_DIRECT_URL';
+function explainUnavailable(error: unknown, config: Config): Error {
+  const { addresses, variables } = addressesOf(config);
   const reason = error instanceof Error && error.message !== '' ? ` (${error.message})` : '';
   return new Error(
-    `the database at ${addresses.join(' or ')} is unavailable${reason}; start it, or correct ${variables}`,
-    { cause: error },
+    `the database at ${addresses} is unavailable${reason}; start it, or correct ${variables}`,
+    {
+      cause: error,
+    },
   );
+}
+
+function addressesOf({ databaseUrl, databaseDirectUrl }: Config) {
+  const urls = [databaseUrl, databaseDirectUrl].filter((url) => url !== undefined);
+  return {
+    addresses: urls.map(describeAddress).join(' or '),
+    variables: databaseDirectUrl === undefined ? 'DATABASE_URL' : 'DATABASE_URL or DATABASE_DIRECT_URL',
+  };
 }
 
 /** A URL without credentials: neither before the host nor in the parameters. */
