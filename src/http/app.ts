@@ -188,7 +188,7 @@ function createServer(parts: AppParts): FastifyInstance {
     logController: new LogController({ disableRequestLogging: true }),
     // Every log line names the request id itself, so a logger per request would be wasted.
     childLoggerFactory: (logger) => logger,
-    genReqId: (raw) => requestIdOf(raw.headers),
+    genReqId: ({ headers }) => requestIdOf(headers, (text) => parts.guard.isKey(text)),
     requestIdHeader: false,
     bodyLimit: bodyBytesMax,
     requestTimeout: limits.requestTimeoutMs,

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from '../platform/logger.ts';
 import { runInSpan, type Span, type Tracer } from '../platform/tracing.ts';
+import type { ApiGuard } from './access/api-guard.ts';
 import { problemResponse } from './failures/problem.ts';
 import { failureOf } from './failures/respond-to-failure.ts';
 import { hasClearHost } from './input/host-header.ts';
@@ -25,6 +26,7 @@ type Run = (headers: IncomingHttpHeaders, body: Buffer) => Promise<object>;
 interface DirectParts {
   readonly logger: Logger;
   readonly tracer?: Tracer | undefined;
+  readonly guard: Pick<ApiGuard, 'isKey'>;
   readonly open: OpenRequests;
   readonly bodies: UnverifiedBodies;
   readonly record: RecordRequest;
@@ -57,9 +59,9 @@ class DirectRoutes {
     const run = this.#routes.get(route);
     if (run === undefined || request.method !== method || !hasClearHost(request)) return false;
     if (!(Number(headers['content-length']) <= bodyBytesMax)) return false;
-    const { tracer, open, bodies, isOverloaded, isStopping } = this.#parts;
+    const { tracer, guard, open, bodies, isOverloaded, isStopping } = this.#parts;
     if (isStopping() || isOverloaded()) return false;
-    const id = requestIdOf(headers);
+    const id = requestIdOf(headers, (text) => guard.isKey(text));
     const span = tracer && startRequestSpan(tracer, { id, method, route, headers });
     const reply = new DirectReply(this.#parts, { id, raw: request, route, span }, response);
     open.add(reply, true, true);

@@ -99,6 +99,11 @@ export class ApiGuard {
     return found ?? this.#refuse(request);
   }
 
+  /** Whether a text is a valid API key from the environment. Those that Till creates can be told by their form. */
+  isKey(text: string): boolean {
+    return this.#keys.find(text) !== undefined;
+  }
+
   #find(presented: unknown, { ip, id: requestId, response }: FastifyRequest) {
     if (typeof presented !== 'string') return undefined;
     const outcome = () => (response.headersSent || response.closed ? response.statusCode : undefined);

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { test } from 'node:test';
 import { secretBytes, writeKey } from '../../model/api-key.ts';
 import { newId } from '../../platform/id.ts';
-import { requestIdOf } from './request-id.ts';
+import { ApiKeyRing } from '../access/api-key.ts';
+import { requestIdOf as idOf } from './request-id.ts';
+
+const keys = new ApiKeyRing([{ name: 'shop', application: 'shop', key: 'from-the-environment' }]);
+const requestIdOf = (headers: IncomingHttpHeaders) => idOf(headers, (text) => keys.find(text) !== undefined);
 
 const isNew = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -23,6 +28,12 @@ test('an API key is no request id: not one that looks like one of Till, nor the 
   const key = writeKey(newId(new Date()), randomBytes(secretBytes));
   for (const id of [key, `id-${key}`, key.slice(0, -5)])
     assert.match(requestIdOf({ 'x-request-id': id }), isNew);
+  // As Till generates one at its first start.
+  const generated = `till_${randomBytes(32).toString('base64url')}`;
+  for (const id of [generated, `id-${generated}`]) assert.match(requestIdOf({ 'x-request-id': id }), isNew);
+  // Without the header that should have it, and with the key of somebody else.
+  for (const headers of [{}, { 'x-api-key': 'other' }])
+    assert.match(requestIdOf({ ...headers, 'x-request-id': 'from-the-environment' }), isNew);
   const headers = { 'x-api-key': 'from-the-environment' };
   assert.match(requestIdOf({ ...headers, 'x-request-id': 'a:from-the-environment' }), isNew);
   assert.equal(requestIdOf({ ...headers, 'x-request-id': 'environment' }), 'environment');

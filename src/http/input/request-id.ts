@@ -4,13 +4,15 @@ import type { IncomingHttpHeaders } from 'node:http';
 /** Letters, digits and the punctuation of common tracing ids; nothing that could forge a log line. */
 const safePattern = /^[\w.:-]{1,128}$/;
 
-/** What looks like an API key of Till. A caller who mixes up two headers must not leave a secret in logs and causes. */
-const keyPattern = /till_[0-9a-f]{32}/;
+/** What looks like an API key that Till has made. A caller who mixes up two headers must not leave it in logs and causes. */
+const keyPattern = /till_[\w-]{32}/;
 
 /** The caller's request id if it is safe to log, else a new one. */
-export function requestIdOf(headers: IncomingHttpHeaders): string {
+export function requestIdOf(headers: IncomingHttpHeaders, isApiKey: (text: string) => boolean): string {
   const id = headers['x-request-id'];
   const apiKey = headers['x-api-key'];
   if (typeof id !== 'string' || !safePattern.test(id) || keyPattern.test(id)) return randomUUID();
+  // The other header may be empty, or have the API key of somebody else.
+  if (isApiKey(id)) return randomUUID();
   return typeof apiKey === 'string' && apiKey !== '' && id.includes(apiKey) ? randomUUID() : id;
 }
