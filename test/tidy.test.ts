@@ -377,13 +377,14 @@ function assertNoCycle(edges: readonly Import[]): void {
  * The first file of each table owns it. Others only read it, in a statement that must see both tables in one snapshot: the
  * sum of a payment's refunds, the payment of a refund, the subscription of an invoice, the invoices of a subscription, the
  * invoice and the subscription of a payment, all that a customer is entitled to, the customer of an external id, whether
- * the customer of an event is deleted, whether an open checkout holds a group, the currency of a subscription, whether a live subscription or an open checkout has a plan,
- * whether recovery has passed, what all rows add to the overview, and what needs attention.
+ * the customer of an event is deleted, whether an open checkout holds a group, the currency of a subscription, whether a
+ * live subscription or an open checkout has a plan, whether recovery has passed, what all rows add to the overview, and what
+ * needs attention.
  */
 const storesByTable: Readonly<Record<string, readonly string[]>> = {
   customers: [
-    'customers/customer-words.ts',
     'customers/customer-store.ts',
+    'customers/customer-words.ts',
     'customers/external-id-store.ts',
     'mirrors/erased-store.ts',
     'subscriptions/subscription-store.ts',

@@ -4,7 +4,7 @@ import { badParam } from './wire-error.ts';
 export type FormNode = string | FormMap;
 export type FormMap = Map<string, FormNode>;
 
-/** Far more than the largest valid request: 20 items with 50 metadata keys each, and expansions. */
+/** Far more than applications send: 100 items with ten fields each are a thousand. */
 const pairsMax = 2_000;
 /** The wire API nests parameters four levels deep. Two more levels let an error name the wrong parameter. */
 const depthMax = 6;

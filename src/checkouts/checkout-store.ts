@@ -85,15 +85,16 @@ export class CheckoutStore extends MirrorStore<Checkout> {
   }
 
   /**
-   * Open checkouts that do not hold the group of their plan: those that recovery found and could not expire yet, and those
-   * whose plan joined the group later.
+   * Open checkouts that do not hold the group of their plan (`soldGroupOf`): those that recovery found and could not expire
+   * yet, and those whose plan joined the group later.
    */
   async listWithoutGroup(db: Queryable): Promise<readonly string[]> {
     const rows = await db.query<{ key: string }>(
       `select processor_checkout_session_id as key from till.checkouts
        where status = 'open' and mode = 'subscription'
          and not exists (select from till.group_reservations where claim_id = checkouts.id)
-         and exists (select from till.plans where plans.id = plan_id and not add_on and (group_name is not null or not repeatable))
+         and exists (select from till.plans
+           where plans.id = plan_id and not add_on and (group_name is not null or not repeatable))
        order by id`,
     );
     return rows.map(({ key }) => key);

@@ -165,7 +165,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
 function registerCause(app: FastifyInstance, guard: ApiGuard, open: OpenRequests): void {
   app.addHook('preHandler', (request, reply, done) => {
     if (!isApi(request)) return done();
-    const whileWaiting: WhileWaiting = (forOther) => open.wait(reply, forOther);
+    const whileWaiting: WhileWaiting = (work) => open.wait(reply, work);
     const options = { confirm: () => guard.confirm(request), audit: request.audit, whileWaiting };
     return runInSpan(request.span, () => runWithCause(causeOf(request), done, options));
   });

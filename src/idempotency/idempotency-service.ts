@@ -135,7 +135,7 @@ export class IdempotencyService {
   /**
    * Claims the idempotency key. If the operation refuses the request, the cause may be the request itself: a failover
    * or a restore lost its claim, but the object that it created is back. The method then returns that object as `lost`.
-   * The same if the operation does not know yet what is lost.
+   * It does the same if the operation first has to recover lost commits.
    */
   async #take<Request, Prepared, Effect, Result>(
     operation: Operation<Request, Prepared, Effect, Result>,
@@ -372,7 +372,7 @@ export class IdempotencyService {
   }
 }
 
-/** The request can start again once it has recovered what another request's claim depends on. */
+/** Recovers the lost commits on which another request's claim depends. Then the request can start again. */
 async function endIfRecovered(error: unknown): Promise<'ended'> {
   if (!(error instanceof RecoverFirst)) throw error;
   await error.recover();

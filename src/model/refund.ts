@@ -59,9 +59,9 @@ interface KindEvidence {
 }
 
 /**
- * The kind of a refund. No field of a refund shows it, and only what has become of the payment does: all that is
- * refunded of a canceled payment was never captured. A partial capture releases the rest with one refund, which comes
- * before any other. Undefined without the list that shows this.
+ * The kind of a refund. No field of a refund shows it, but the end of its payment does: what is refunded of a canceled
+ * payment was never captured, and a partial capture releases the rest with one refund, which comes before any other.
+ * Undefined if that depends on the other refunds, and `foreign` is missing.
  */
 export function kindOf(
   facts: RefundFacts,

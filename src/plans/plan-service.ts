@@ -84,7 +84,7 @@ export class PlanService {
 
   /**
    * The failure to report after a call to the processor about plans failed. If the processor refused because a price is
-   * archived there, the row is corrected, and the failure says so. So it does if there are too many of them.
+   * archived there, the row is corrected, and the failure says so. It also says so if there are too many plans.
    */
   async explainRefusal(error: unknown, ids: readonly string[]): Promise<unknown> {
     const tooMany = tooManyItems(error);

@@ -25,8 +25,8 @@ interface Work {
   readonly whileWaiting?: WhileWaiting | undefined;
 }
 
-/** Waits for somebody else. The request is no load of this process meanwhile. */
-export type WhileWaiting = <Result>(forOther: () => Promise<Result>) => Promise<Result>;
+/** Waits for work that is done elsewhere. Meanwhile the request does not count as load of this process. */
+export type WhileWaiting = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
 /** A request that the audit log will contain. */
 export interface AuditedRequest {
@@ -119,7 +119,7 @@ export function confirmCaller(): Promise<void> | undefined {
 }
 
 /** Call it to wait for the processor, or for another request. Work that no request caused just waits. */
-export const whileWaiting: WhileWaiting = (forOther) => {
+export const whileWaiting: WhileWaiting = (work) => {
   const wait = works.getStore()?.whileWaiting;
-  return wait === undefined ? forOther() : wait(forOther);
+  return wait === undefined ? work() : wait(work);
 };

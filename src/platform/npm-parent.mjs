@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 
 /** Soon enough for people, and too rare to cost anything: it asks the kernel for two numbers. */
 const pollMs = 500;
-/** What a script says that starts a process to outlive npm. */
+/** A script that contains one of these starts a process that is meant to outlive npm. */
 const detaches = /(?<!&)&(?!&)|\b(?:nohup|setsid|disown|daemonize|start-stop-daemon)\b/;
 
 /**
  * Calls `onEnd` once when npm, or the shell in which npm runs a command, has ended and this process has not. npm passes a
- * signal on to its shell only, and the shell ends without passing it on, so nobody else would end this process.
+ * signal on to its shell only, and the shell ends without passing it on, so nothing else would end this process.
  *
  * Nothing is watched unless npm or its shell is the parent, and is meant to wait for this process: a parent that started it
  * in the background may end.
@@ -19,7 +19,7 @@ const detaches = /(?<!&)&(?!&)|\b(?:nohup|setsid|disown|daemonize|start-stop-dae
 export function whenNpmEnds(onEnd) {
   const parentArguments = argumentsOf(process.ppid);
   if (!isRunByNpm(process.env, parentArguments)) return;
-  // What started npm may end: "nohup npm start" in a terminal that is closed.
+  // The process that started npm may end: "nohup npm start" in a terminal that is then closed.
   const ancestorsNow = isNpm(parentArguments) ? () => `${process.ppid}` : shellAndNpmNow;
   const ancestors = ancestorsNow();
   const timer = setInterval(() => {

@@ -12,8 +12,8 @@ export const diskFullCode = '53100';
 export const sessionEndedCodes = ['25P03', '25P04'];
 const unavailableCodes = [readOnlyCode, ...sessionEndedCodes];
 /**
- * PgBouncer reports each of its own failures as a violation of the protocol. Of PostgreSQL it is a defect of the caller, such
- * as a statement with a value too many. Only PostgreSQL says which of its functions has reported an error.
+ * PgBouncer reports each of its own failures as a violation of the protocol. From PostgreSQL, it means a defect of the
+ * caller, such as a statement with a value too many. Only PostgreSQL names the function that has reported an error.
  */
 const protocolViolationCode = '08P01';
 const unavailableMessages = [

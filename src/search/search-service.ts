@@ -7,7 +7,7 @@ interface SearchParts {
   readonly stores: SearchedStores;
 }
 
-/** Finds objects by an id, an email or the number of an invoice. */
+/** Finds objects by what people know of them: an id, a name, an email, a number, a card or an amount. */
 export class SearchService {
   readonly #parts: SearchParts;
 

@@ -116,7 +116,7 @@ export async function findMatches(
   return found.flat();
 }
 
-/** Names and emails of customers. Of the two, the one that fits better is shown as found. */
+/** Names and emails of customers. If both have the text, the better match counts. */
 async function ofPeople({ db, text, stores: { customers } }: Search): Promise<readonly Match[]> {
   const rows = await customers.searchPeople(db, text, resultsMax);
   const compare = comparedWith(text);

@@ -12,7 +12,7 @@ interface GroupReservation {
 interface Reserved {
   /** The claim that has the reservation. */
   readonly claimId: string;
-  /** It did not exist before. */
+  /** Whether the reservation did not exist before. */
   readonly isNew: boolean;
   readonly newHistory: number | null;
 }
@@ -26,7 +26,8 @@ const newHistory = `(select till.history() from till.recovery where history <> t
 /** All SQL for the reservations of groups. The primary key decides which of several concurrent requests gets a group. */
 export class GroupReservationStore {
   /**
-   * Reserves the group for a customer, unless a claim on another subscription has reserved it. Claims on one subscription run one after the other, so another claim on the same subscription is abandoned.
+   * Reserves the group for a customer, unless a claim on another subscription has reserved it. Claims on one subscription
+   * run one after the other, so another claim on the same subscription is abandoned.
    */
   async reserve(tx: Queryable, reservation: GroupReservation): Promise<Reserved> {
     const { customerId, groupName, subscriptionId, claimId } = reservation;

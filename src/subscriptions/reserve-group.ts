@@ -87,7 +87,7 @@ export async function reserveGroup(
   return holder;
 }
 
-/** Call it after a reservation, with what that says about the history. */
+/** Throws `RecoverFirst` if commits may be lost, which the `newHistory` of a reservation shows. */
 export function requireRecovered(
   { lostCommits }: Pick<GroupParts, 'lostCommits'>,
   customerId: string,
@@ -98,8 +98,8 @@ export function requireRecovered(
 }
 
 /**
- * Lets an open checkout hold the group of its plan. Usually it does so since its request. If not, the group may be taken:
- * then the result is false, and it holds nothing.
+ * Lets an open checkout hold the group of its plan. Usually it already does, since the request that created it. If not, the
+ * group may be taken: then the result is false, and it holds nothing.
  */
 export async function holdGroup(
   tx: Transaction,

@@ -10,7 +10,7 @@ import type { LostCommits } from '../subscriptions/reserve-group.ts';
 import type { Mirrors } from './mirrors.ts';
 import { refreshObject } from './refresh-object.ts';
 
-/** After that many customers, the first ones are asked about again if recovery has still not passed. */
+/** A process forgets all of them beyond this number, and asks again. Recovery usually passes long before. */
 const customersMax = 10_000;
 
 interface LostObjectParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
@@ -20,8 +20,8 @@ interface LostObjectParts extends Pick<PlatformParts, 'database' | 'logger' | 'm
 }
 
 /**
- * Recovers what can take a group, after a failover or a restore: open checkouts and live subscriptions that Till created
- * and has no rows of. Checkouts come first: one that is completed meanwhile is then found as a subscription.
+ * Recovers the objects that take a group and whose rows a failover or a restore has lost: open checkouts and live
+ * subscriptions that Till created. Checkouts come first: one that is completed meanwhile is then found as a subscription.
  */
 export class LostObjects implements LostCommits {
   readonly #parts: LostObjectParts;
@@ -36,7 +36,7 @@ export class LostObjects implements LostCommits {
     return this.#histories.get(customerId) === history;
   }
 
-  /** Fails if an object cannot be read, because it may be one that the customer can still pay for. */
+  /** Recovers those of a customer. Fails if one cannot be read, because the customer may still be able to pay for it. */
   async recoverOf(customerId: string, history: number): Promise<void> {
     const { customers } = this.#parts;
     const { processorCustomerId } = await customers.read(customerId);
@@ -49,7 +49,7 @@ export class LostObjects implements LostCommits {
     this.#histories.set(customerId, history);
   }
 
-  /** Everything that was created since. Skips an object that cannot be read. Waits for `pace` between its calls. */
+  /** Recovers those that were created since. Skips an object that cannot be read. Waits for `pace` between its calls. */
   async recoverSince(createdSince: Date, pace: () => Promise<void>): Promise<void> {
     const { processor, mirrors, logger } = this.#parts;
     const refreshWith = async (mirror: Mirror<never>, key: string): Promise<readonly string[]> => {
@@ -57,7 +57,7 @@ export class LostObjects implements LostCommits {
       return (await refreshObject(mirror, key, logger)).changed;
     };
     await this.#apply(mirrors.checkouts, processor.checkouts.list({ createdSince }), refreshWith);
-    // A run that died may have left some that have a row by now.
+    // An earlier run may have died after it inserted the row.
     for (const key of await mirrors.checkouts.listWithoutGroup()) await refreshWith(mirrors.checkouts, key);
     await pace();
     const live = processor.subscriptions.list({ createdSince, isOpen: true });
@@ -71,7 +71,7 @@ export class LostObjects implements LostCommits {
       await repeatCollisions(() => correct(mirror, key));
       return [];
     };
-    // Even one with a row: it may have been found before, and its page is still to be expired.
+    // Also those with a row: recovery may have inserted it, and not yet expired the page.
     for await (const { items } of processor.checkouts.list({ processorCustomerId }))
       for (const { localId, processorCheckoutSessionId: key } of items)
         if (localId !== null) await refresh(mirrors.checkouts, key);

@@ -87,7 +87,7 @@ const paymentKind = objectKind({
   typeOf: paymentEventType,
 });
 
-/** A reservation is not a refund yet. Nothing was received of what a release gives back. */
+/** A reservation is not a refund yet, and what a release gives back was never received. */
 const refundKind = objectKind({
   type: 'refund',
   table: 'refunds',

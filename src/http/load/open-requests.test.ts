@@ -59,7 +59,7 @@ test('a request that has ended keeps none of the others in memory', () => {
   assert.deepEqual([middle.previous, middle.next], [undefined, undefined]);
 });
 
-test('a request whose body arrives, or that waits for somebody else, is no load', async () => {
+test('a request whose body arrives, or that waits for work elsewhere, is no load', async () => {
   const requests = new OpenRequests();
   const reply = newReply();
   const working = () => [requests.workingCount, requests.localCount];

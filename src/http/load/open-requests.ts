@@ -16,8 +16,8 @@ export interface OpenReply {
 }
 
 /**
- * What a request does now. While its body arrives, or while somebody else works for it, such as the processor or another
- * request, it keeps a connection and some memory, but does not slow other requests down.
+ * What a request does now. While its body arrives, or while it waits for the processor or for another request, it keeps a
+ * connection and some memory, but does not slow other requests down.
  */
 type Phase = 'arriving' | 'working' | 'waiting';
 
@@ -26,7 +26,7 @@ export interface OpenRequest {
   readonly sinceMs: number;
   readonly isLocal: boolean;
   phase: Phase;
-  /** How many it waits for. */
+  /** How many calls of `wait` have not ended. */
   waits: number;
   /** When it began to work, after its latest wait. */
   workingSinceMs: number;
@@ -111,14 +111,14 @@ export class OpenRequests {
     if (request?.phase === 'arriving') this.#work(request, performance.now());
   }
 
-  /** Waits for somebody else, who works for the request meanwhile. */
-  async wait<Result>(reply: OpenReply, forOther: () => Promise<Result>): Promise<Result> {
+  /** Waits for work that is done elsewhere: at the processor, or for another request. */
+  async wait<Result>(reply: OpenReply, work: () => Promise<Result>): Promise<Result> {
     const request = reply.open;
-    if (request === undefined) return forOther();
+    if (request === undefined) return work();
     request.waits += 1;
     this.#rest(request, 'waiting');
     try {
-      return await forOther();
+      return await work();
     } finally {
       request.waits -= 1;
       // It may have ended meanwhile.

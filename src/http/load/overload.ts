@@ -7,7 +7,7 @@ import { sendProblem } from '../failures/respond-to-failure.ts';
 import type { OpenRequests } from './open-requests.ts';
 
 interface Limit {
-  /** Requests that work, not counting this one. Those whose body arrives, and those that wait, are no load. */
+  /** Requests that work, without this one, those whose body still arrives, and those that wait. */
   readonly working: number;
   /** How long those that never call the processor have worked, on average. */
   readonly ageMs: number;
@@ -20,8 +20,8 @@ export interface OverloadLimits {
 
 /**
  * A busy process responds within milliseconds and works on a few hundred requests. When they have taken half a second, or
- * are a thousand, webhooks are refused: the processor sends them again later. When it is twice as
- * bad, everyone else is refused too: an error at once is better than a long wait.
+ * are a thousand, webhooks are refused: the processor sends them again later. When it is twice as bad, everyone else is
+ * refused too: an error at once is better than a long wait.
  */
 export const overloadLimits: OverloadLimits = {
   webhooks: { working: 1_000, ageMs: 500 },

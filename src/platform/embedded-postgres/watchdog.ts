@@ -2,12 +2,13 @@ import { spawn } from 'node:child_process';
 import type { Logger } from '../logger.ts';
 import type { ServerCommand } from './server-command.ts';
 
-/** What `ps` shows the shell as. */
+/** The name of the shell in the output of `ps`. */
 export const watchdogName = 'till-postgres-watchdog';
 
 /**
- * The kernel closes the pipe when this process dies, however it dies. The wait ends then, and the server, whose end nobody
- * else would notice, is shut down. It must not end with this process instead, which may still have requests to finish.
+ * The kernel closes the pipe when this process dies, for whatever reason. `read` then returns, and the shell shuts the
+ * server down, which nothing else would do. A signal that stops this process must not reach the server directly, because
+ * requests may still need it.
  */
 const script = 'read -r _; kill -INT "$1"';
 
@@ -28,6 +29,6 @@ export function endWithThisProcess(
   });
   // The next start ends a server that was left behind.
   watchdog.once('error', (err) => logger.warn({ err }, 'PostgreSQL runs without a watchdog'));
-  // The number of the server may be reused from here on.
+  // From here on, another process may get the process id of the server.
   server.ended.then(() => watchdog.kill('SIGKILL'));
 }

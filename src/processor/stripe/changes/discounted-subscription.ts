@@ -17,7 +17,7 @@ export interface DiscountedSubscription {
   } | null;
 }
 
-export interface CurrentDiscount {
+interface CurrentDiscount {
   readonly id: string;
   readonly couponId: string | null;
   /** The discount that its coupon restores. */
@@ -70,7 +70,7 @@ function mapCurrent(discount: WireObject): CurrentDiscount {
 /** The metadata key under which a subscription or a customer names the voided invoices whose discounts it has again. */
 const restoredInvoicesKey = 'till_restored';
 
-/** As many as Till looks at when a process may have died. They fit into a value of the metadata. */
+/** Till looks at as many voided invoices when a process may have died. Their ids fit into one value of the metadata. */
 const restoredInvoicesMax = 10;
 
 export function restoredInvoicesOf(object: WireObject): readonly string[] {

@@ -11,10 +11,10 @@ import { type OnceDiscount, restoresDiscountKey, type VoidedInvoice } from './ma
 /** The last version of the API in which a customer can get a discount. */
 const versionWithCustomerDiscounts = '2025-02-24.acacia';
 
-/** The processor's longest page. A discount is looked for on the invoices since its invoice was voided. */
+/** The processor's longest page of the invoices on which a discount is looked for. */
 const laterInvoicesMax = 100;
 
-/** How a discount is named: as it was redeemed first, or by a coupon of Till. */
+/** How a discount is redeemed again: by its own code or coupon (`first`), or by a coupon of Till. */
 type Source = 'first' | 'till';
 
 /**
@@ -141,7 +141,7 @@ async function restoreFirstOrByTill(
 }
 
 /**
- * How to name each discount. Redeeming a limited coupon or code again would take a redemption from someone else, so Till
+ * The parameter that redeems each discount again. Redeeming a limited coupon or code again would take a redemption from someone else, so Till
  * restores it by a coupon of its own from the start.
  */
 async function sourcesOf(

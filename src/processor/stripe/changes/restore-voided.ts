@@ -28,7 +28,7 @@ export async function restoreVoided(context: AdapterContext, invoiceId: string):
 }
 
 /**
- * Restores what all recently voided invoices of this kind have taken. The process that voided them may have died. A
+ * Restores what the recently voided invoices of a subscription have taken. The process that voided them may have died. A
  * subscription that has ended has no next invoice, so only what another invoice of the customer can use is restored.
  */
 export async function restoreOfVoidedInvoices(
