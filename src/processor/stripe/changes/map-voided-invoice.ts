@@ -3,13 +3,15 @@ import { codeOf, isOnce } from '../objects/map-subscription-terms.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
-/** An invoice whose void must not lose what it has taken. */
+/** An invoice that is void or will be, with what must not be lost then. */
 export interface VoidedInvoice {
   readonly processorInvoiceId: string;
   readonly processorSubscriptionId: string | null;
-  /** It can be void, and is still open if it was read before. */
+  /** Not `void` yet if it was read before. */
   readonly status: string | null;
   readonly createdAt: Date;
+  /** What the customer's balance gains when the invoice is voided. A credit is negative. */
+  readonly returnedBalance: number;
   /** The processor's ids of all its discounts, in the order in which it applies them. */
   readonly discountIds: readonly string[];
   /** Those that end with one invoice. Empty if they are not expanded. */
@@ -54,6 +56,7 @@ export function mapVoidedInvoice(value: unknown, asOf?: AsOf): VoidedInvoice {
     processorSubscriptionId: details?.referenceOrNull('subscription') ?? null,
     status: invoice.optionalText('status'),
     createdAt: invoice.createdAt(asOf?.latest ?? new Date(0)),
+    returnedBalance: returnedBalanceOf(invoice),
     discountIds: shown.flatMap((one) => discountIdOf(one) ?? []),
     onceDiscounts: discounts.flatMap((one) => {
       const discount = WireObject.parse(one, 'discount');
@@ -62,12 +65,19 @@ export function mapVoidedInvoice(value: unknown, asOf?: AsOf): VoidedInvoice {
   };
 }
 
+/** An invoice that was never finalized has changed no balance. */
+function returnedBalanceOf(invoice: WireObject): number {
+  const starting = invoice.optional('wholeNumber', 'starting_balance');
+  const ending = invoice.optional('wholeNumber', 'ending_balance');
+  return starting === null || ending === null ? 0 : starting - ending;
+}
+
 function discountIdOf(value: unknown): string | null {
   if (typeof value === 'string') return value;
   return ifReadable(() => WireObject.parse(value, 'discount').id());
 }
 
-/** A discount of the invoice itself, or of an item, is none of a subscription or a customer. */
+/** Whether a subscription or a customer has the discount, and not the invoice itself or an item. */
 function hasOwner(discount: WireObject): boolean {
   const others = ['invoice', 'invoice_item', 'subscription_item'];
   return others.every((field) => discount.optionalText(field) === null);

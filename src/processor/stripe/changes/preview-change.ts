@@ -2,12 +2,13 @@ import type { AsOf } from '../../../model/facts.ts';
 import type { ChangePreview, PreviewLine, SubscriptionChangeCalls } from '../../port/subscription-changes.ts';
 import { hasMoreLines, mapLine, readLines } from '../objects/invoice-lines.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing, nullIfMissing, refused } from '../wire/attempt.ts';
+import { done, missing, refused } from '../wire/attempt.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { changeParams } from './change-now.ts';
 import { billedParams, type InvoiceItem } from './map-invoice-item.ts';
-import { mapVoidedInvoice, type VoidedInvoice, voidedExpansions } from './map-voided-invoice.ts';
+import type { VoidedInvoice } from './map-voided-invoice.ts';
 import { type DiscountParam, discountsAfterVoid } from './restore-discounts.ts';
+import { readVoided } from './restore-voided.ts';
 import { listLost, listWaited } from './waiting-items.ts';
 
 type Preview = SubscriptionChangeCalls['preview'];
@@ -86,33 +87,21 @@ interface Dropped {
 
 const nothing: Dropped = { items: [], returnedBalance: 0, voided: null };
 
-/** The invoice that the change voids, or the void one of which it first restores what that has taken. */
+/** The invoice that the change voids first. If there is none, the void one whose items and discounts it restores first. */
 function droppedInvoiceOf({ changeInvoiceId, unrestoredInvoiceId }: PreviewedChange['found']): string | null {
   return changeInvoiceId ?? unrestoredInvoiceId;
 }
 
 /** The change drops the one that waits, so its invoice also bills what that one has taken. */
 async function readDropped(context: AdapterContext, invoiceId: string): Promise<Dropped> {
-  const { stripe, call } = context;
-  const read = await call.read('invoices.read', {
-    send: (options) => stripe.invoices.retrieve(invoiceId, { expand: [...voidedExpansions] }, options),
-    take: (response) => {
-      const invoice = WireObject.parse(response, 'invoice').expectKind('invoice');
-      const ending = invoice.optional('wholeNumber', 'ending_balance');
-      return {
-        voided: mapVoidedInvoice(response),
-        returnedBalance: ending === null ? 0 : invoice.wholeNumber('starting_balance') - ending,
-      };
-    },
-    refused: nullIfMissing,
-  });
-  const status = read?.voided.status;
+  const voided = await readVoided(context, invoiceId);
+  if (voided === null) return nothing;
+  const { status, returnedBalance } = voided;
   // Its items may be restored already, and the processor has returned the balance.
-  if (read !== null && status === 'void')
-    return { voided: read.voided, returnedBalance: 0, items: await listLost(context, read.voided) };
+  if (status === 'void') return { voided, returnedBalance: 0, items: await listLost(context, voided) };
   // It was paid meanwhile.
-  if (read === null || (status !== 'open' && status !== 'uncollectible')) return nothing;
-  return { ...read, items: (await listWaited(context, invoiceId)).toReversed() };
+  if (status !== 'open' && status !== 'uncollectible') return nothing;
+  return { voided, returnedBalance, items: (await listWaited(context, invoiceId)).toReversed() };
 }
 
 function mapPreview(value: unknown, asOf: AsOf, returnedBalance: number): Previewed {
