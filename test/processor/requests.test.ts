@@ -107,7 +107,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'plans.create',
     ({ plans }) =>
       plans.create({ ...creation, name: 'Gold', amount: 900, currency: 'eur', interval: 'month' }),
-    `POST /v1/prices currency=eur&unit_amount=900&recurring[interval]=month&product_data[name]=Gold&product_data[metadata][till_id]=${localId}&${marks}&expand[0]=product`,
+    `POST /v1/prices currency=eur&unit_amount=900&recurring[interval]=month&product_data[name]=Gold&product_data[metadata][till_id]=${localId}&${marks}&metadata[till_repeatable]=false&expand[0]=product`,
     'key-1',
   ],
   ['plans.read', ({ plans }) => plans.read('price_1'), 'GET /v1/prices/price_1 expand[0]=product', undefined],
