@@ -6,7 +6,7 @@ import { isDay } from '../../platform/day.ts';
 import { parseInstant } from '../../platform/instant.ts';
 import { parsePlainInteger } from '../../platform/plain-integer.ts';
 import { mistakesMax } from '../load/limits.ts';
-import { tooLarge } from './too-large.ts';
+import { sizeCheck } from './too-large.ts';
 
 /** Marks the schema of an optional body. It is for the documentation, and validates nothing. */
 export const optionalBody = 'x-optional';
@@ -49,10 +49,11 @@ export function compileValidator(schema: object, httpPart: string | undefined): 
   let check: ValidateFunction | undefined;
   const { integers, lowerCased, amounts, rules } = namesOf(schema);
   const hasNumbers = integers.length + amounts.length > 0;
+  const findTooLarge = sizeCheck(schema);
   const validate: Validate = (data) => {
     const fields = isFields(data) ? data : {};
     if (httpPart !== 'body') parseIntegers(fields, integers);
-    const excesses = tooLarge(schema, data);
+    const excesses = findTooLarge(data);
     if (excesses.length > 0) {
       validate.errors = [...excesses];
       return false;
