@@ -12,7 +12,7 @@ import type { Customer } from '../model/customer.ts';
 import type { PlanQuantity } from '../model/subscription-items.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { ProcessorClock } from '../platform/clock.ts';
-import type { Queryable, Transaction } from '../platform/postgres.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import type {
   CheckoutPage,
   CheckoutWithUrl,
@@ -98,8 +98,8 @@ export interface CheckoutParts extends MirrorParts {
 export interface OpenPages {
   /** Brings the row of an open checkout up to date, and returns it with the URL of its page. */
   open(checkout: Checkout): Promise<OpenedCheckout>;
-  /** Expires the checkout with this id if it is open, unless a request with these terms can use it. */
-  expireIfOpen(checkoutId: string, terms?: string): Promise<void>;
+  /** Expires the checkout with this id if it is open. */
+  expireIfOpen(checkoutId: string): Promise<void>;
 }
 
 export type CheckoutCreation = CheckedOperation<
@@ -177,7 +177,7 @@ async function soldSubscription(
   const isUsed =
     trialOnce === true &&
     trialPeriodDays > 0 &&
-    (await hadTrial({ database, ...grouping }, main.plan, customer.id, resultIdOf(id)));
+    (await database.transaction((tx) => hadTrial(tx, grouping, main.plan, customer.id, resultIdOf(id))));
   return {
     ...sold,
     items: [main, ...others].map(({ plan, ...item }) => ({
@@ -231,23 +231,19 @@ export function groupedCheckoutCreation(
   request: NewCheckoutRequest,
   planId: string,
 ): GroupedCheckoutCreation {
-  const { database, store, plans, subscriptions, grouping, processorClock } = parts;
+  const { database, plans, subscriptions, grouping, processorClock } = parts;
   const { customerId, page } = request;
-  const terms = termsOf(request);
   const creation = checkoutCreation(parts, pages);
-  const findReusable = async (db: Queryable, id: string) => {
-    const [row] = await store.find(db, [id]);
-    return row !== undefined && isReusable(row, terms, processorClock.now()) ? row : undefined;
-  };
+  const findReusable = reusableOf(parts, request);
   const reserve = (tx: Transaction, id: string, admission: Admission) =>
     reserveGroup(tx, grouping, {
       ...{ customerId, planId, isSold: true, subscriptionId: resultIdOf(id), claimId: id, admission },
       replacesIncomplete: true,
-      shares: async (db, holderId) => (await findReusable(db, holderId)) !== undefined,
+      shares: async (_, holderId) => (await findReusable(tx, holderId)) !== undefined,
     });
   /** The open checkout that holds the group. If it has ended meanwhile, the request starts again. */
   const share = async (holderId: string) => {
-    const row = await findReusable(database, holderId);
+    const row = await database.transaction((tx) => findReusable(tx, holderId));
     const opened = row === undefined ? undefined : await pages.open(row);
     if (opened?.url == null || opened.checkout.status !== 'open') throw groupHeld(holderId);
     return { existing: opened.checkout, url: opened.url };
@@ -269,9 +265,26 @@ export function groupedCheckoutCreation(
     },
     finishReservation: async (claimId) => {
       await plans.finishAddOnChange(claimId);
-      await pages.expireIfOpen(claimId, terms);
+      const reusable = await database.transaction((tx) => findReusable(tx, claimId));
+      if (reusable === undefined) await pages.expireIfOpen(claimId);
       await subscriptions.correctReserved(claimId);
     },
+  };
+}
+
+/** Finds an open checkout that a request gets instead of a new one. */
+function reusableOf({ store, plans, grouping, processorClock }: CheckoutParts, request: NewCheckoutRequest) {
+  const { customerId, sold } = request;
+  const terms = termsOf(request);
+  const isOnce = sold.mode === 'subscription' && sold.trialOnce === true;
+  return async (tx: Transaction, id: string): Promise<Checkout | undefined> => {
+    const [row] = await store.find(tx, [id]);
+    if (row === undefined || !isReusable(row, terms, processorClock.now())) return undefined;
+    if (!isOnce || row.trialPeriodDays === null) return row;
+    // Since it was opened, the customer may have had the trial elsewhere.
+    const [plan] = await plans.findAll(tx, [sold.planId]);
+    const isUsed = plan !== undefined && (await hadTrial(tx, grouping, plan, customerId, resultIdOf(id)));
+    return isUsed ? undefined : row;
   };
 }
 

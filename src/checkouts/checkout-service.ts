@@ -5,7 +5,7 @@ import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
-import { type Checkout, checkoutCompleted, checkoutInProgress, isReusable } from '../model/checkout.ts';
+import { type Checkout, checkoutCompleted, checkoutInProgress } from '../model/checkout.ts';
 import { soldGroupOf } from '../model/plan.ts';
 import { refuseReturnUrls } from '../model/return-url.ts';
 import { PacedCalls } from '../platform/paced-calls.ts';
@@ -137,11 +137,10 @@ export class CheckoutService implements OpenPages {
     return (await this.#reads.read(id))?.status === 'open';
   }
 
-  async expireIfOpen(id: string, terms?: string): Promise<void> {
-    const { database, store, processorClock } = this.#parts;
+  async expireIfOpen(id: string): Promise<void> {
+    const { database, store } = this.#parts;
     const [row] = await store.find(database, [id]);
     if (row === undefined) return;
-    if (terms !== undefined && isReusable(row, terms, processorClock.now())) return;
     const checkout = await this.#end(row);
     if (checkout.status === 'open') throw checkoutInProgress(checkout);
   }

@@ -120,7 +120,9 @@ async function prepareSubscription(
     requireSoldPlans(plans, { planId, addOns }),
   ]);
   const { processorCustomerId } = customer;
-  const isUsed = wantsOneTrial(request) && (await hadTrial(parts, main.plan, customerId, id));
+  const isUsed =
+    wantsOneTrial(request) &&
+    (await parts.database.transaction((tx) => hadTrial(tx, parts, main.plan, customerId, id)));
   const items = others.map(({ plan, quantity }) => ({ processorPriceId: plan.processorPriceId, quantity }));
   const prepared = {
     ...{ processorCustomerId, processorPriceId: main.plan.processorPriceId },

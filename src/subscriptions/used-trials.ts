@@ -1,12 +1,11 @@
 import { ReservationHeld } from '../idempotency/operation.ts';
 import { groupOf, ownGroupOf, type Plan } from '../model/plan.ts';
 import type { PlanService } from '../plans/plan-service.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import { type GroupParts, type Joining, requireRecovered } from './reserve-group.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 
 interface TrialParts {
-  readonly database: Database;
   readonly store: SubscriptionStore;
   readonly plans: Pick<PlanService, 'findAll'>;
 }
@@ -16,17 +15,17 @@ interface TrialParts {
  * plan.
  */
 export async function hadTrial(
-  { database, store, plans }: TrialParts,
+  tx: Transaction,
+  { store, plans }: TrialParts,
   plan: Plan,
   customerId: string,
   subscriptionId: string,
 ): Promise<boolean> {
-  const planIds = await store.listPlansOfTrials(database, customerId, subscriptionId);
+  const planIds = await store.listPlansOfTrials(tx, customerId, subscriptionId);
   if (planIds.includes(plan.id)) return true;
   const groupName = groupOf(plan);
   if (groupName === null || planIds.length === 0) return false;
-  const others = await database.transaction((tx) => plans.findAll(tx, planIds));
-  return others.some((other) => groupOf(other) === groupName);
+  return (await plans.findAll(tx, planIds)).some((other) => groupOf(other) === groupName);
 }
 
 /**

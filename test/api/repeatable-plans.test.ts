@@ -146,6 +146,23 @@ test('a trial that is given once is given once by checkouts and POST /subscripti
   assert.equal(trials.length + offered.length, 1);
 });
 
+test('an open checkout is not returned once the customer has had its only trial elsewhere', async () => {
+  const trial = { trialPeriodDays: 7, trialOnce: true };
+  const { order } = await createScene();
+  const first = await createCheckout(till, { ...order, ...trial });
+  assert.equal(first.checkout.trialPeriodDays, 7);
+  // Without `trialOnce` it is another sale, so the checkout stays open.
+  const { subscription } = await createSubscription(till, { ...order, trialPeriodDays: 7 });
+  await readJson(await call('DELETE', `/subscriptions/${subscription.id}`), 200);
+  const opened = await Promise.all(
+    Array.from({ length: 5 }, () => call('POST', '/checkouts', { ...pages, ...order, ...trial })),
+  );
+  assert.deepEqual(opened.map(({ status }) => status).toSorted(), [200, 200, 200, 200, 201]);
+  for (const response of opened)
+    assert.equal(((await response.json()) as OpenedBody).checkout.trialPeriodDays, null);
+  assert.equal((await readCheckout(till, first.checkout)).checkout.status, 'expired');
+});
+
 test('a plan becomes repeatable and back, and the price carries it', async () => {
   const { order, plan } = await createScene();
   assert.deepEqual([plan.repeatable, await markOf(plan)], [false, 'false']);
