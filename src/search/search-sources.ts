@@ -1,5 +1,6 @@
 import { type EventPlace, eventId, parseEventId } from '../events/feed/event-id.ts';
 import type { StoredEvent } from '../events/feed/stored-event.ts';
+import type { CurrencyAmounts } from '../mirrors/find-by-amounts.ts';
 import type { Checkout } from '../model/checkout.ts';
 import type { Customer } from '../model/customer.ts';
 import type { Invoice } from '../model/invoice.ts';
@@ -28,11 +29,7 @@ interface RowFinder<Row> {
 }
 
 type SearchText<Row> = (db: Queryable, text: string, limit: number) => Promise<readonly Row[]>;
-type SearchAmounts<Row> = (
-  db: Queryable,
-  amounts: ReturnType<typeof amountsOf>,
-  limit: number,
-) => Promise<readonly Row[]>;
+type SearchAmounts<Row> = (db: Queryable, amounts: CurrencyAmounts, limit: number) => Promise<readonly Row[]>;
 
 /** The stores of all objects, as far as a search needs them. */
 export interface SearchedStores {

@@ -1,52 +1,61 @@
+import type { CurrencyAmounts } from '../mirrors/find-by-amounts.ts';
 import { currenciesWith, decimalsOf } from '../model/format-amount.ts';
-
-/** An amount in the smallest unit, and the currencies in which a text means it. */
-interface SearchedAmount {
-  readonly amount: number;
-  /** In lower case. Null for all currencies with two decimals. */
-  readonly currencies: readonly string[] | null;
-}
 
 const dollars =
   'usd ars aud bbd bmd bnd bsd bzd cad clp cop dop fjd gyd hkd jmd kyd lrd mxn nad nzd sbd sgd srd ttd twd uyu xcd';
 
 /** What people write for a currency besides its code, each with its currencies. */
 const signs: ReadonlyMap<string, readonly string[]> = new Map(
-  [
-    ['€ eur', '£ gbp', `$ ${dollars}`, '¥ jpy cny', '円 jpy', '元 cny', '원 krw', '₩ krw', '₹ inr', '₽ rub'],
-    [
-      'us$ usd',
-      'a$ aud',
-      'au$ aud',
-      'c$ cad',
-      'ca$ cad',
-      'nz$ nzd',
-      's$ sgd',
-      'hk$ hkd',
-      'nt$ twd',
-      'mx$ mxn',
-    ],
-    ['r$ brl', 'cn¥ cny', 'jp¥ jpy', 'rmb cny', 'rs inr lkr mur npr pkr scr', 'kr sek nok dkk isk', 'zł pln'],
-    [
-      'kč czk',
-      'ft huf',
-      'lei ron',
-      'лв bgn',
-      'fr chf',
-      'sfr chf',
-      '₺ try',
-      '₪ ils',
-      '₫ vnd',
-      '₴ uah',
-      '฿ thb',
-    ],
-    ['₱ php', '₦ ngn', '₸ kzt', '₵ ghs', '₡ crc', '₲ pyg', '₭ lak', '₮ mnt', '₼ azn', '₾ gel'],
-  ]
-    .flat()
-    .map((line) => {
-      const [sign = '', ...currencies] = line.split(' ');
-      return [sign, currencies];
-    }),
+  Object.entries({
+    '€': 'eur',
+    '£': 'gbp',
+    $: dollars,
+    '¥': 'jpy cny',
+    円: 'jpy',
+    元: 'cny',
+    원: 'krw',
+    '₩': 'krw',
+    '₹': 'inr',
+    '₽': 'rub',
+    us$: 'usd',
+    a$: 'aud',
+    au$: 'aud',
+    c$: 'cad',
+    ca$: 'cad',
+    nz$: 'nzd',
+    s$: 'sgd',
+    hk$: 'hkd',
+    nt$: 'twd',
+    mx$: 'mxn',
+    r$: 'brl',
+    'cn¥': 'cny',
+    'jp¥': 'jpy',
+    rmb: 'cny',
+    rs: 'inr lkr mur npr pkr scr',
+    kr: 'sek nok dkk isk',
+    zł: 'pln',
+    kč: 'czk',
+    ft: 'huf',
+    lei: 'ron',
+    лв: 'bgn',
+    fr: 'chf',
+    sfr: 'chf',
+    '₺': 'try',
+    '₪': 'ils',
+    '₫': 'vnd',
+    '₴': 'uah',
+    '฿': 'thb',
+    '₱': 'php',
+    '₦': 'ngn',
+    '₸': 'kzt',
+    '₵': 'ghs',
+    '₡': 'crc',
+    '₲': 'pyg',
+    '₭': 'lak',
+    '₮': 'mnt',
+    '₼': 'azn',
+    '₾': 'gel',
+  }).map(([sign, currencies]) => [sign, currencies.split(' ')]),
 );
 
 /** A number, with a sign or a code of up to three characters on one side. */
@@ -60,7 +69,7 @@ const decimalPattern = /^(\d{1,12}|\d{1,3}(?:[.,' ]\d{3}){1,3})[.,](\d{1,3})$/;
  * decimals: `58` is probably something else. Three decimals mean an amount only in a currency that has them: in others
  * `1,000` is a thousand.
  */
-export function amountsOf(text: string): readonly SearchedAmount[] {
+export function amountsOf(text: string): CurrencyAmounts {
   const [, before = '', number = '', after = ''] = amountPattern.exec(plainTextOf(text)) ?? [];
   if (number === '' || (before !== '' && after !== '')) return [];
   const sign = before || after;
