@@ -128,7 +128,7 @@ async function runFiles(start: ExportState, signal: AbortSignal): Promise<void> 
     if (state.phase === 'finished') return finish(state);
     state = current.peek() ?? state;
   }
-  stop('It pauses after many files.');
+  stop(`The export stops after ${filesMax} files.`);
 }
 
 /** The browser shows where a single file is. Several stay listed, because the browser may hold some of them back. */

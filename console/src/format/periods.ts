@@ -1,3 +1,5 @@
+import { dayOf } from '../../../src/platform/day.ts';
+
 /** Days of a calendar, both inclusive. */
 export interface DayRange {
   readonly from: string;
@@ -36,8 +38,4 @@ function monthsOf(count: number, back: number, today: string): DayRange {
   const first = Math.floor(now.getUTCMonth() / count) * count - back * count;
   const start = (months: number) => Date.UTC(now.getUTCFullYear(), first + months, 1);
   return { from: dayOf(start(0)), to: dayOf(start(count) - dayMs) };
-}
-
-function dayOf(timeMs: number): string {
-  return new Date(timeMs).toISOString().slice(0, 'YYYY-MM-DD'.length);
 }
