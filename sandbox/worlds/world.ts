@@ -18,7 +18,7 @@ export interface WorldOptions {
   readonly webhook?: BuiltInEndpoint | undefined;
   /** Called with how far the clock is ahead of real time, at the start and when the clock was moved. */
   readonly onClock?: ((aheadSeconds: number) => void | Promise<void>) | undefined;
-  /** What the response to a reset warns of, if somebody else stores what the world creates. */
+  /** A warning in the response to a reset, for a service that stores what the world creates. */
   readonly resetWarning?: string | undefined;
   readonly log: WorldLog;
   readonly clock?: SandboxClock;
@@ -54,10 +54,10 @@ export class World {
     log,
     clock,
     retention,
-    ...options
+    resetWarning,
   }: WorldOptions) {
     this.#onClock = onClock;
-    this.resetWarning = options.resetWarning;
+    this.resetWarning = resetWarning;
     this.accountId = accountId;
     this.basePath = basePath;
     this.store = new Store(clock, retention);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { WorkDoor } from './work-door.ts';
 
-test('whoever closes the door waits for all work inside, also for work that joined', async () => {
+test('closing the door waits for all work inside, also for work that joined', async () => {
   const door = new WorkDoor();
   const leave = door.tryEnter();
   assert(leave !== undefined);

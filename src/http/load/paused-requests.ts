@@ -49,7 +49,7 @@ async function enter(door: WorkDoor, request: FastifyRequest): Promise<() => voi
   }
 }
 
-/** For requests that are repeated without anybody waiting for them. */
+/** The response to a request that its sender repeats, so that it need not wait for the end of the pause. */
 export function paused(): Failure {
   return new Failure('overloaded', 'The sandbox is being reset. Retry later.', { retryAfterSeconds: 1 });
 }
