@@ -239,7 +239,7 @@ export function groupedCheckoutCreation(
     reserveGroup(tx, grouping, {
       ...{ customerId, planId, isSold: true, subscriptionId: resultIdOf(id), claimId: id, admission },
       replacesIncomplete: true,
-      shares: async (_, holderId) => (await findReusable(tx, holderId)) !== undefined,
+      shares: async (holderId) => (await findReusable(tx, holderId)) !== undefined,
     });
   /** The open checkout that holds the group. If it has ended meanwhile, the request starts again. */
   const share = async (holderId: string) => {

@@ -47,7 +47,7 @@ export interface Joining {
   readonly claimId: string;
   readonly admission: Admission;
   /** Whether this request can use what another claim or an open checkout holds the group for. */
-  readonly shares?: (tx: Transaction, holderId: string) => Promise<boolean>;
+  readonly shares?: (holderId: string) => Promise<boolean>;
   /** The caller ends incomplete subscriptions itself. */
   readonly replacesIncomplete?: true;
 }
@@ -83,7 +83,7 @@ export async function reserveGroup(
   const others = await listLive(tx, parts, joining, groupName);
   const live = others.find(({ status }) => !(joining.replacesIncomplete && status === 'incomplete'));
   if (live !== undefined) throw alreadySubscribed(live.id);
-  if (holder !== claimId && !(await joining.shares?.(tx, holder))) throw groupHeld(holder);
+  if (holder !== claimId && !(await joining.shares?.(holder))) throw groupHeld(holder);
   return holder;
 }
 
