@@ -167,3 +167,15 @@ browserTest('the search is also a palette of commands', async ({ page, open }) =
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'Sign in' }).waitFor();
 });
+
+browserTest('a command works while the search fails', async ({ page, open, problems }) => {
+  problems.expect(/ERR_FAILED/);
+  await page.route('**/v1/search?*', (route) => route.abort());
+  await open('/console');
+  await heading(page, 'Overview').waitFor();
+  await page.keyboard.press('Control+k');
+  await dialog(page).locator('input:focus').waitFor();
+  await page.keyboard.type('create plan');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'Create plan' }).waitFor();
+});

@@ -27,7 +27,7 @@ browserTest(
     await page.getByLabel('Find an operation').fill('refund list');
     assert.deepEqual(await page.locator('nav li a:visible').allTextContents(), [
       'List the refunds of all payments, newest first',
-      'List the refunds of a payment, newest first',
+      'List the refunds of a payment and what it released, newest first',
     ]);
 
     // All operations have the same parts. Without most of them axe takes a second instead of fifteen.

@@ -24,7 +24,7 @@ const writing = operations.filter(({ isApi, method }) => isApi && method !== 'GE
 const timesMax = 20;
 const requestMs = 10;
 /** The cheapest counts, because others may use the machine meanwhile. */
-const attempts = 5;
+const attempts = 20;
 /** Bodies without a list are this much shorter than the longest: what they cost is in proportion to their length. */
 const shorter = effort({ short: 64, long: 1 });
 const fewer = effort({ short: 4, long: 1 });

@@ -132,18 +132,19 @@ function useActive(
 
 /**
  * Enter opens the chosen result. A user who pastes an id presses it before there are results: what matches exactly is
- * then opened as soon as it is found.
+ * then opened as soon as it is found. If the search fails, there are only commands.
  */
 function useEnter(search: SearchState, openActive: () => void, openExact: () => void) {
   const isWaiting = useRef(false);
+  const hasEnded = search.isCurrent || search.failure !== undefined;
   useEffect(() => {
-    if (!isWaiting.current || !search.isCurrent) return;
+    if (!isWaiting.current || !hasEnded) return;
     isWaiting.current = false;
     openExact();
-  }, [search.isCurrent, search.results]);
+  }, [hasEnded, search.results]);
   return {
     press: () => {
-      if (search.isCurrent) openActive();
+      if (hasEnded) openActive();
       else isWaiting.current = true;
     },
     forget: () => {
