@@ -22,6 +22,7 @@ import { registerJsonBody } from './input/json-body.ts';
 import { requestIdOf } from './input/request-id.ts';
 import { undeclaredInput } from './input/undeclared-input.ts';
 import { compileValidator } from './input/validator.ts';
+import { registerKeyedBodies } from './load/keyed-bodies.ts';
 import { LargeResponses } from './load/large-responses.ts';
 import {
   bodyBytesMax,
@@ -103,6 +104,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const open = new OpenRequests();
   app.decorate('openRequests', open);
   app.decorateReply('open', undefined);
+  const keyedBodies = registerKeyedBodies(app);
   app.decorate('isStopping', parts.isStopping);
   app.decorate('largeResponses', new LargeResponses());
   const csvExports = new CsvExports({ ...csvLimits, ...parts.csvLimits });
@@ -132,7 +134,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     const unclear = unclearHost(request, reply);
     if (unclear !== undefined) return done(unclear);
     // Refused before the body is read: a request without a route needs no parsing.
-    const admitted = () => done(request.is404 ? routes.refusal(request) : undefined);
+    const admitted = () => done(request.is404 ? routes.refusal(request) : keyedBodies.admit(request, reply));
     if (!isApi(request)) return admitted();
     const pending = parts.guard.admit(request);
     return void (pending === undefined ? admitted() : pending.then(admitted, done));

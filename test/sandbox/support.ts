@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import Stripe from 'stripe';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/sandbox.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 
 export interface TestSandbox {
   readonly sandbox: Sandbox;
@@ -169,10 +168,6 @@ export async function eventTypes(stripe: Stripe): Promise<string[]> {
 
 /** The size of the live objects on the heap. */
 export function heapUsedBytes(): number {
-  // The flag makes the collector callable for contexts created afterwards.
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  collect();
-  collect();
+  collectGarbage();
   return process.memoryUsage().heapUsed;
 }

@@ -2,8 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { after, test } from 'node:test';
+import { keyedBytesMax } from '../../src/http/load/keyed-bodies.ts';
+import { usageBodyBytesMax } from '../../src/http/load/limits.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 import { startIdentityProvider } from '../support/identity-provider.ts';
 import { startTill } from '../support/till.ts';
+import { until } from '../support/until.ts';
 import { eventOf } from '../support/webhook-events.ts';
 
 /** More than a crowd: with fewer, requests are never shed. */
@@ -13,6 +17,12 @@ const watchMs = 1_500;
 const publicUrl = 'http://localhost:4999';
 const callback = `${publicUrl}/console/sign-in/callback`;
 
+// Before Till stops, which would wait for them.
+const sockets: Socket[] = [];
+after(() => {
+  for (const socket of sockets) socket.destroy();
+});
+
 const provider = await startIdentityProvider({ after }, { redirectUri: callback });
 const till = await startTill({
   in: 'process',
@@ -20,10 +30,6 @@ const till = await startTill({
   console: { publicUrl, hasKeySignIn: true, oidc: provider.settings },
 });
 const port = Number(new URL(till.url).port);
-const sockets: Socket[] = [];
-after(() => {
-  for (const socket of sockets) socket.destroy();
-});
 
 /** Opens connections that send the beginning of a request. */
 async function sendHalves(count: number, half: string | Buffer): Promise<Socket[]> {
@@ -84,7 +90,11 @@ test('nor do sign-ins that wait for an identity provider that says nothing', asy
 
 test('webhooks that lack one byte take no more memory than all of them may', async () => {
   const megabyte = 1_048_576;
-  const before = process.memoryUsage().arrayBuffers;
+  const usedBytes = () => {
+    collectGarbage();
+    return process.memoryUsage().arrayBuffers;
+  };
+  const before = usedBytes();
   const half = Buffer.concat([
     Buffer.from(halfOf('/webhooks/processor', megabyte).slice(0, -3)),
     Buffer.alloc(megabyte - 1),
@@ -94,6 +104,36 @@ test('webhooks that lack one byte take no more memory than all of them may', asy
     opened.map((socket) => (socket.writableLength === 0 ? undefined : once(socket, 'drain').catch(() => {}))),
   );
   await assertServes();
-  const grown = (process.memoryUsage().arrayBuffers - before) / megabyte;
+  const grown = (usedBytes() - before) / megabyte;
   assert.ok(grown < 64, `${Math.round(grown)} MiB`);
+});
+
+test('halves of one application take no more memory than it may, and disturb no other application', async () => {
+  const size = usageBodyBytesMax;
+  const fitting = keyedBytesMax / size;
+  const scopes = ['usage'];
+  const { key } = await till.post<{ readonly key: string }>('/api-keys', { name: 'recorder', scopes });
+  for (const declared of [`content-length: ${size}`, 'transfer-encoding: chunked']) {
+    const half = halfOf('/api/v1/usage', 1).replace('content-length: 1', `x-api-key: ${key}\r\n${declared}`);
+    const opened = await sendHalves(fitting, half.slice(0, -3));
+    await assertServes();
+    assert.deepEqual(new Set(opened.map(({ bytesRead }) => bytesRead)), new Set([0]));
+    const [refused] = await sendHalves(1, half.slice(0, -3));
+    const [answer] = await once(refused ?? assert.fail(), 'data');
+    assert.match(String(answer), /^HTTP\/1\.1 429 .*\r\nretry-after: 1\r\n/is);
+    const small = {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: '{}',
+    };
+    const own = await fetch(`${till.url}/api/v1/usage`, small);
+    assert.equal(own.status, 400, 'small requests of the same application are served');
+    await assertServes();
+    // What is no longer on its way does not count.
+    for (const socket of opened) socket.destroy();
+    const url = `${till.url}/api/v1/usage`;
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+    const body = `"${'x'.repeat(size - 2)}"`;
+    await until(async () => (await fetch(url, { method: 'POST', headers, body })).status === 400);
+  }
 });
