@@ -144,7 +144,7 @@ browserTest(
   'a customer with a saved card is subscribed once, and metadata of subscriptions and payments can be edited',
   async ({ page, till, open }) => {
     const customer = await createCustomer(till, { name: 'Jean Bartik', email: 'jean@example.com' });
-    const plan = await createPlan(till, { name: 'Created plan', amount: 1_500 });
+    const plan = await createPlan(till, { name: 'Silver tariff', amount: 1_500 });
     await open(`/console/customers/${customer.id}`, { scopes: ['write'] });
     await button(page, 'Create subscription').click();
     const dialog = page.getByRole('dialog', { name: 'Create subscription for Jean Bartik' });
@@ -158,7 +158,7 @@ browserTest(
     await dialog.getByText('€45.00 is charged to Visa •••• 4242 now.').waitFor();
     await expectAccessible(page);
     await dialog.getByRole('button', { name: 'Create and charge €45.00' }).dblclick();
-    await page.getByRole('heading', { level: 1, name: '3 × Created plan' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: '3 × Silver tariff' }).waitFor();
     const [subscription, ...others] = await ofCustomer<SubscriptionBody>(till, 'subscriptions', customer.id);
     assert.ok(subscription !== undefined);
     assert.deepEqual([subscription.status, others.length], ['active', 0]);

@@ -289,13 +289,17 @@ test('with a hundred requests waiting for a connection, the next is refused at o
 });
 
 test('checks that fail because every connection is busy break none of them', async (t) => {
+  const { promise: locked, resolve: lock } = Promise.withResolvers<void>();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  t.after(() => release());
   const small = new Database({ url: server.url, poolSize: 2, logger });
   t.after(() => small.close());
-  const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const holding = database.transaction(async (tx) => {
     await tx.query('select pg_advisory_xact_lock(1)');
+    lock();
     await released;
   });
+  await locked;
   const waiting = [1, 2].map(() => small.query('select pg_advisory_xact_lock_shared(1)'));
   for (let checks = 0; checks < 2; checks += 1) await assert.rejects(small.ping());
   release();
