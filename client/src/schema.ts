@@ -5040,6 +5040,8 @@ export interface operations {
     readonly listRefunds: {
         readonly parameters: {
             readonly query?: {
+                /** @description Default: `all`. `release`: what was authorised and not captured. `all`: both. */
+                readonly kind?: "refund" | "release" | "all";
                 /** @description Adds `customer` to each object: who it belongs to. */
                 readonly include?: components["parameters"]["include"];
                 /** @description Return only objects created at or after this time (RFC 3339). */

@@ -103,11 +103,7 @@ export function registerRefundRoutes(
     schema: RefundSchema,
     example,
     filters: {
-      kind: Type.Optional(
-        Type.Enum([...listedKinds], {
-          description: 'Default: `refund`. `release`: what was authorised and not captured. `all`: both.',
-        }),
-      ),
+      kind: kindFilter('refund'),
       status: Type.Optional(Type.Enum([...refundStatuses])),
       currency: CurrencyFilter,
     },
@@ -123,9 +119,17 @@ export function registerRefundRoutes(
     summary: 'List the refunds of a payment and what it released, newest first',
     schema: RefundSchema,
     example,
-    filters: {},
+    filters: { kind: kindFilter('all') },
     customers: included,
     list: (request, paymentId) => refunds.list(paymentId, request),
     toResponse: refundView,
   });
+}
+
+function kindFilter(usual: (typeof listedKinds)[number]) {
+  return Type.Optional(
+    Type.Enum([...listedKinds], {
+      description: `Default: \`${usual}\`. \`release\`: what was authorised and not captured. \`all\`: both.`,
+    }),
+  );
 }

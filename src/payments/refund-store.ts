@@ -36,7 +36,7 @@ const refundList: List<Refund> = {
   table: refundTable,
   only: isConfirmed,
   owner: 'paymentId',
-  filters: { paymentId: byId('payment_id') },
+  filters: { paymentId: byId('payment_id'), kind: byText('kind') },
 };
 
 /** Each has an index by time. */
@@ -110,6 +110,8 @@ export class RefundStore extends MirrorStore<Refund> {
   }
 
   list(db: Queryable, paymentId: string, request: ListRequest): Promise<ListPage<Refund>> {
-    return listPage(db, refundList, { ...request, filters: { ...request.filters, paymentId } });
+    const { kind, ...filters } = request.filters;
+    const ofKind = kind === undefined || kind === 'all' ? {} : { kind };
+    return listPage(db, refundList, { ...request, filters: { ...filters, ...ofKind, paymentId } });
   }
 }

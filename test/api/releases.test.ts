@@ -69,6 +69,15 @@ describe('what was authorised and not captured', () => {
       ['refund', 5_000],
       ['release', 5_000],
     ]);
+    for (const [kind, kinds] of [
+      ['refund', ['refund']],
+      ['release', ['release']],
+      ['all', ['refund', 'release']],
+    ] as const) {
+      const response = await call('GET', `/payments/${refunded.id}/refunds?kind=${kind}`);
+      const { data, total } = await readJson<PageBody<RefundBody>>(response, 200);
+      assert.deepEqual([data.map((one) => one.kind), total], [kinds, kinds.length]);
+    }
     const payments = await Promise.all([canceled, captured, refunded].map((one) => readPayment(till, one)));
     assert.deepEqual(
       payments.map(({ status, amountRefunded }) => [status, amountRefunded]),
