@@ -12,6 +12,8 @@ const failures = [502, 503, 504];
 /** So many requests in a row meet a processor that is out of reach. */
 const refusalsMin = effort({ short: 5, long: 20 });
 const maxInFlight = 20;
+/** Beside the calls: the clock of a sandbox is read by one request that waits for it, and one that does not. */
+const clockConnectionsMax = 2;
 /** Three times as many as may be in flight. */
 const callersCount = 60;
 
@@ -96,9 +98,10 @@ test('a Till whose processor fails serves what it can', async (t) => {
       const read = await rig.client.call('GET', '/customers');
       assert.equal(read.status, 200);
       await assertHealthy(rig);
-      assert.ok(line.connectionsPeak <= maxInFlight, `${line.connectionsPeak} connections to the processor`);
       await rig.control('faults', {}, 'DELETE');
       await Promise.all(callers);
+      const peak = line.connectionsPeak - clockConnectionsMax;
+      assert.ok(peak <= maxInFlight, `${peak} connections to the processor`);
       // Half of the calls that may be in progress at a time, because the load has its own.
       for (let first = 0; first < callersCount; first += maxInFlight / 2) {
         const keys = Array.from({ length: maxInFlight / 2 }, (_, index) => `c${first + index}`);
