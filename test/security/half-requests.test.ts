@@ -112,15 +112,16 @@ test('halves of one application take no more memory than it may, and disturb no 
   const size = usageBodyBytesMax;
   const fitting = keyedBytesMax / size;
   const scopes = ['usage'];
-  const { key } = await till.post<{ readonly key: string }>('/api-keys', { name: 'recorder', scopes });
   for (const declared of [`content-length: ${size}`, 'transfer-encoding: chunked']) {
+    const name = declared.split(':', 1)[0];
+    const { key } = await till.post<{ readonly key: string }>('/api-keys', { name, scopes });
     const half = halfOf('/api/v1/usage', 1).replace('content-length: 1', `x-api-key: ${key}\r\n${declared}`);
-    const opened = await sendHalves(fitting, half.slice(0, -3));
-    await assertServes();
-    assert.deepEqual(new Set(opened.map(({ bytesRead }) => bytesRead)), new Set([0]));
-    const [refused] = await sendHalves(1, half.slice(0, -3));
-    const [answer] = await once(refused ?? assert.fail(), 'data');
+    const opened = await sendHalves(fitting + 1, half.slice(0, -3));
+    // Whichever arrives last.
+    const [answer] = await Promise.race(opened.map((socket) => once(socket, 'data')));
     assert.match(String(answer), /^HTTP\/1\.1 429 .*\r\nretry-after: 1\r\n/is);
+    await assertServes();
+    assert.equal(opened.filter(({ bytesRead }) => bytesRead > 0).length, 1);
     const small = {
       method: 'POST',
       headers: { 'x-api-key': key, 'content-type': 'application/json' },
