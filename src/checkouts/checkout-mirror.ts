@@ -32,8 +32,11 @@ import { objectMissing } from '../processor/port/attempt.ts';
 import { type GroupParts, holdGroup } from '../subscriptions/reserve-group.ts';
 import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { resultIdOf, toCheckout } from './checkout-row.ts';
-import type { CheckoutStore, OwnedCheckout } from './checkout-store.ts';
+import type { CheckoutStore, OpenCheckout, OwnedCheckout } from './checkout-store.ts';
 import { checkoutView } from './checkout-view.ts';
+
+/** How many open checkouts without their group are read at a time. */
+const withoutGroupMax = 100;
 
 interface CheckoutMirrorParts extends MirrorParts {
   readonly store: CheckoutStore;
@@ -101,8 +104,14 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
   }
 
   /** The keys of open checkouts without their group, which a refresh gives them, or expires them. */
-  listWithoutGroup(): Promise<readonly string[]> {
-    return this.#parts.store.listWithoutGroup(this.#parts.database);
+  async *listWithoutGroup(): AsyncIterable<string> {
+    const { store, database } = this.#parts;
+    let last: OpenCheckout | undefined;
+    do {
+      const found = await store.listWithoutGroup(database, last ?? null, withoutGroupMax);
+      for (const { key } of found) yield key;
+      last = found.length < withoutGroupMax ? undefined : found.at(-1);
+    } while (last !== undefined);
   }
 
   async markChecked(key: string): Promise<void> {

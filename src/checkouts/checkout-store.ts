@@ -47,6 +47,14 @@ export interface OwnedCheckout extends Checkout {
   readonly holdsGroup: boolean;
 }
 
+/** An open checkout, and its place in their order. */
+export interface OpenCheckout {
+  readonly id: string;
+  readonly key: string;
+  /** As PostgreSQL writes it: a `Date` has no microseconds, so the place would be another. */
+  readonly expiresAt: string;
+}
+
 /** All SQL for the checkouts. */
 export class CheckoutStore extends MirrorStore<Checkout> {
   constructor() {
@@ -88,16 +96,21 @@ export class CheckoutStore extends MirrorStore<Checkout> {
    * Open checkouts that do not hold the group of their plan (`soldGroupOf`): those that recovery found and could not expire
    * yet, and those whose plan joined the group later.
    */
-  async listWithoutGroup(db: Queryable): Promise<readonly string[]> {
-    const rows = await db.query<{ key: string }>(
-      `select processor_checkout_session_id as key from till.checkouts
+  listWithoutGroup(
+    db: Queryable,
+    after: OpenCheckout | null,
+    limit: number,
+  ): Promise<readonly OpenCheckout[]> {
+    return db.query(
+      `select id, expires_at::text as "expiresAt", processor_checkout_session_id as key from till.checkouts
        where status = 'open' and mode = 'subscription'
+         and ($1::timestamptz is null or (expires_at, id) > ($1, $2::uuid))
          and not exists (select from till.group_reservations where claim_id = checkouts.id)
          and exists (select from till.plans
            where plans.id = plan_id and not add_on and (group_name is not null or not repeatable))
-       order by id`,
+       order by expires_at, id limit $3`,
+      [after?.expiresAt ?? null, after?.id ?? null, limit],
     );
-    return rows.map(({ key }) => key);
   }
 
   async markChecked(db: Queryable, key: string): Promise<void> {

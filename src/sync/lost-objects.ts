@@ -58,7 +58,7 @@ export class LostObjects implements LostCommits {
     };
     await this.#apply(mirrors.checkouts, processor.checkouts.list({ createdSince }), refreshWith);
     // An earlier run may have died after it inserted the row.
-    for (const key of await mirrors.checkouts.listWithoutGroup()) await refreshWith(mirrors.checkouts, key);
+    for await (const key of mirrors.checkouts.listWithoutGroup()) await refreshWith(mirrors.checkouts, key);
     await pace();
     const live = processor.subscriptions.list({ createdSince, isOpen: true });
     await this.#apply(mirrors.subscriptions, live, refreshWith);

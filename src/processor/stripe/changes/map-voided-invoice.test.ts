@@ -46,7 +46,7 @@ test('a voided invoice shows its discounts for one invoice, with all that create
   ]);
 });
 
-test('a limited code, and a coupon of Till with the code that it stands for, are recognized', () => {
+test('a limited code, and a coupon of Till with the code that it replaces, are recognized', () => {
   const limited = { ...discount, promotion_code: { ...discount.promotion_code, max_redemptions: 1 } };
   const ours = { ...coupon, max_redemptions: 1, metadata: { till_restores: 'di_0', till_code: 'SAVE' } };
   const restored = { ...discount, promotion_code: null, source: { type: 'coupon', coupon: ours } };
