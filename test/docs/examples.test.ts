@@ -93,7 +93,7 @@ const skip = skipWithoutProgram('curl') || skipWithoutProgram('jq');
 
 test('the TypeScript examples have no type errors', () => checkTypes(withTypescript));
 
-/** Each page runs in this many rounds: whoever repeats a page, or comes back another day, finds what it left behind. */
+/** Each page runs in this many rounds, because a reader may repeat it on another day, and find what it left behind. */
 const rounds = effort({ short: 1, long: 2 });
 
 describe('the examples work as they are written', { concurrency: pagesAtATime }, () => {

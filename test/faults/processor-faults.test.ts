@@ -12,8 +12,6 @@ const failures = [502, 503, 504];
 /** So many requests in a row meet a processor that is out of reach. */
 const refusalsMin = effort({ short: 5, long: 20 });
 const maxInFlight = 20;
-/** Beside the calls: the clock of a sandbox is read by one request that waits for it, and one that does not. */
-const clockConnectionsMax = 2;
 /** Three times as many as may be in flight. */
 const callersCount = 60;
 
@@ -100,8 +98,7 @@ test('a Till whose processor fails serves what it can', async (t) => {
       await assertHealthy(rig);
       await rig.control('faults', {}, 'DELETE');
       await Promise.all(callers);
-      const peak = line.connectionsPeak - clockConnectionsMax;
-      assert.ok(peak <= maxInFlight, `${peak} connections to the processor`);
+      assert.ok(line.connectionsPeak <= maxInFlight, `${line.connectionsPeak} connections to the processor`);
       // Half of the calls that may be in progress at a time, because the load has its own.
       for (let first = 0; first < callersCount; first += maxInFlight / 2) {
         const keys = Array.from({ length: maxInFlight / 2 }, (_, index) => `c${first + index}`);
@@ -138,7 +135,9 @@ async function startRigOnLine(t: Parameters<typeof startRig>[0]) {
   const rig = await startRig(t, {
     environment: { PROCESSOR_MAX_IN_FLIGHT: String(maxInFlight) },
     processorLine: async (url) => {
-      const line = await TcpLine.open(Number(new URL(url).port));
+      // The clock of a sandbox is read beside the calls, which a real processor has not.
+      const counts = (head: Buffer) => !head.toString('latin1').startsWith('GET /sandbox/clock ');
+      const line = await TcpLine.open(Number(new URL(url).port), { counts });
       resolve(line);
       return line;
     },

@@ -62,7 +62,7 @@ const finishers = {
   (backend: Backend, till: TillInProcess, path: string, drop: object, key: string) => Promise<void>
 >;
 
-test('a discount that a dropped change used up is restored once, whichever call dies, whoever finishes', async (t) => {
+test('a discount that a dropped change used up is restored once, whichever call dies and whatever finishes it', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
   const nextFinishers = rotation(Object.entries(finishers), 1);

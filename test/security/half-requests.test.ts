@@ -130,7 +130,7 @@ test('halves of one application take no more memory than it may, and disturb no 
     const own = await fetch(`${till.url}/api/v1/usage`, small);
     assert.equal(own.status, 400, 'small requests of the same application are served');
     await assertServes();
-    // What is no longer on its way does not count.
+    // A body that will not arrive any more does not count.
     for (const socket of opened) socket.destroy();
     const url = `${till.url}/api/v1/usage`;
     const headers = { 'x-api-key': key, 'content-type': 'application/json' };

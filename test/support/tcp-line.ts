@@ -11,6 +11,8 @@ export interface LineOptions {
    * and may change its bytes.
    */
   readonly onSent?: (server: Socket) => (chunk: Buffer) => void;
+  /** Whether a connection counts for the peak, by the first piece that its client sends. All count if it is absent. */
+  readonly counts?: (head: Buffer) => boolean;
   /** What each piece of a response waits for before it arrives; undefined if it arrives at once. */
   readonly beforeResponse?: () => Promise<unknown> | undefined;
 }
@@ -61,7 +63,7 @@ export class TcpLine {
     return this.#refused;
   }
 
-  /** The most connections that there were at a time. */
+  /** The most connections at a time on which something was sent. */
   get connectionsPeak(): number {
     return this.#clientsPeak;
   }
@@ -118,9 +120,8 @@ export class TcpLine {
       client.destroy();
       return;
     }
-    this.#clients.add(client);
     client.once('close', () => this.#clients.delete(client));
-    this.#clientsPeak = Math.max(this.#clientsPeak, this.#clients.size);
+    client.once('data', (head) => this.#count(client, head));
     if (this.#fixedResponse !== undefined) {
       const text = this.#fixedResponse;
       this.#keep(client);
@@ -137,6 +138,12 @@ export class TcpLine {
     const canReset = typeof target === 'number';
     this.#pass(client, server, canReset, () => undefined);
     this.#pass(server, client, canReset, beforeResponse ?? (() => undefined));
+  }
+
+  #count(client: Socket, head: Buffer): void {
+    if (this.#options.counts?.(head) === false) return;
+    this.#clients.add(client);
+    this.#clientsPeak = Math.max(this.#clientsPeak, this.#clients.size);
   }
 
   /** Passes on what one side sends, late if it must be, and in order. */
