@@ -135,9 +135,9 @@ async function newestEvent(till: ServerProcess): Promise<string> {
 
 function appendEvents(database: BenchDatabase, count: number) {
   return database.query(
-    `select till.append_events(json_agg(json_build_object('type', 'payment.updated', 'objectType', 'payment',
-       'objectId', gen_random_uuid(), 'customerId', gen_random_uuid(), 'data', ${seededData}, 'previous', '{}'::json,
-       'cause', ${seededCause}::json)))
+    `select till.append_events(array_agg('payment.updated'::text), array_agg('payment'::text),
+       array_agg(gen_random_uuid()::text), array_agg(gen_random_uuid()::text), array_agg(${seededData}::text),
+       array_agg('{}'::text), array_agg(${seededCause}::text), array_agg(null::text))
      from generate_series(1, $1)`,
     [count],
   );

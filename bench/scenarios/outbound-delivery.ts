@@ -108,7 +108,11 @@ async function createEndpoint(till: ServerProcess, sink: ServerProcess): Promise
 }
 
 function append(database: BenchDatabase, events: readonly object[]): Promise<unknown> {
-  return database.query('select till.append_events($1)', [JSON.stringify(events)]);
+  const fields = ['type', 'objectType', 'objectId', 'customerId', 'data', 'previous', 'cause', 'traceparent'];
+  const arrays = fields.map((field) => `array_agg(event ->> '${field}')`).join(', ');
+  return database.query(`select till.append_events(${arrays}) from json_array_elements($1::json) as event`, [
+    JSON.stringify(events),
+  ]);
 }
 
 async function enqueue(peer: ServerProcess, body: object): Promise<void> {

@@ -77,8 +77,8 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
 async function requireKnownSchema({ schemaVersion, tillVersion }: Manifest): Promise<void> {
   if ((await listMigrations(migrationsFolder)).includes(schemaVersion)) return;
   throw new BackupError(
-    `The backup has the schema ${schemaVersion} of a newer release or of a pre-release (${tillVersion}), which this ` +
-      'release does not know. Update till first. A backup of a pre-release cannot be restored.',
+    `The backup has the schema ${schemaVersion} of a newer release (${tillVersion}), which this ` +
+      'release does not know. Update till first.',
   );
 }
 

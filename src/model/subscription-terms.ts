@@ -24,8 +24,8 @@ export interface PendingChange {
   /** Null if the price is not a Till plan. */
   readonly planId: string | null;
   readonly quantity: number;
-  /** After the change. Absent in rows that were written before there were add-ons. */
-  readonly addOns?: readonly PlanQuantity[];
+  /** After the change. */
+  readonly addOns: readonly PlanQuantity[];
   /** ISO 8601. Null if the change waits for the customer to authenticate. */
   readonly at: string | null;
 }

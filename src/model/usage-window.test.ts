@@ -106,7 +106,12 @@ test('without a subscription that grants the meter, the window is the UTC month'
 });
 
 test('a late event counts in the period in which it happened', () => {
-  const past = { start: time('2026-02-10'), end: time('2026-03-10'), until: time('2026-03-10'), terms: null };
+  const past = {
+    start: time('2026-02-10'),
+    end: time('2026-03-10'),
+    until: time('2026-03-10'),
+    terms: monthly,
+  };
   const terms = { ...monthly, pastPeriods: [past] };
   assert.equal(days([terms], '2026-03-09', perPeriod), '2026-02-10 2026-03-10');
   assert.equal(days([terms], '2026-02-09', perPeriod), 'UTC 2026-02-01 2026-03-01');
@@ -159,7 +164,7 @@ test('a pause ends the window of a trial, and what came before counts in it', ()
     start: time('2026-03-10'),
     end: time('2026-03-17'),
     until: time('2026-03-17'),
-    terms: null,
+    terms: monthly,
   };
   const paused = {
     ...monthly,
@@ -181,9 +186,9 @@ test('a pause ends the window of a trial, and what came before counts in it', ()
 
 test('a time without access before the end has no window', () => {
   const [start, end] = [time('2026-03-10'), time('2026-04-10')];
-  const paid = { start, end, until: time('2026-03-15'), terms: null };
+  const paid = { start, end, until: time('2026-03-15'), terms: monthly };
   const endedAt = time('2026-03-20');
-  const without = { start: endedAt, end: endedAt, until: endedAt, terms: null };
+  const without = { start: endedAt, end: endedAt, until: endedAt, terms: monthly };
   const ended = { ...monthly, isEntitled: false, endedAt, pastPeriods: [paid, without] };
   assert.deepEqual(
     ['2026-03-14', '2026-03-15', '2026-03-19', '2026-03-20'].map((at) => days([ended], at, perPeriod)),

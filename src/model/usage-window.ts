@@ -27,8 +27,7 @@ interface PeriodTerms {
 export interface PastPeriod extends UsagePeriod {
   /** When the terms changed. Further periods, each as long as the plan says, may lie between `end` and this time. */
   readonly until: Date;
-  /** Null if they are unknown. Then the current terms count. */
-  readonly terms: PeriodTerms | null;
+  readonly terms: PeriodTerms;
 }
 
 /** What determines the windows of a subscription. */
@@ -128,7 +127,7 @@ function pastPeriodAt(
   key: string,
   at: Date,
 ): UsagePeriod | undefined {
-  const terms = past.terms ?? subscription;
+  const { terms } = past;
   if (at < past.start || !grants(terms.features, key)) return undefined;
   if (at < past.end) return past;
   const next = periodAfter(subscription, terms, past, at);

@@ -74,8 +74,7 @@ export function planIdsOf(changes: readonly Change[]): readonly string[] {
   return [...new Set(subscriptions.flatMap(({ view }) => [String(view['planId']), ...addOnPlanIdsOf(view)]))];
 }
 
-/** Events that were written before subscriptions had add-ons do not show any. */
-function addOnPlanIdsOf({ addOns = [] }: Draft['view']): readonly string[] {
+function addOnPlanIdsOf({ addOns }: Draft['view']): readonly string[] {
   // Events contain views.
   return (addOns as SubscriptionView['addOns']).map(({ planId }) => planId);
 }

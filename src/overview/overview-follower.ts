@@ -165,10 +165,7 @@ export class OverviewFollower {
         for (const table of countedTables) await this.#countTable(tx, table, difference, signal);
         const later = await this.#readLater(tx, position);
         difference.addAll(later.cells, -1);
-        const subscribers = {
-          later: later.amounts,
-          isFirst: progress.position === null || progress.timeZone === null,
-        };
+        const subscribers = { later: later.amounts, isFirst: progress.position === null };
         await this.#countSubscribers(tx, subscribers, difference, signal);
         difference.addAll(await store.readComputable(tx), -1);
         const corrected = difference.all();

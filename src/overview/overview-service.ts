@@ -60,7 +60,7 @@ export class OverviewService {
       webhookEvents.backlog(),
     ]);
     if (!follower.isCounted(progress)) throw overviewPending();
-    const { since, movesSince, asOf } = progress;
+    const { since, asOf } = progress;
     const currencies = numbersOf(cells, { range, previous, interval, currency, since, today });
     return {
       ...{ ...range, interval, timeZone: timeZone.name },
@@ -70,7 +70,7 @@ export class OverviewService {
       asOf: (isCurrent ? requestedAt : asOf).toISOString(),
       isCurrent,
       subscriptionsSince: since,
-      movesSince,
+      movesSince: since,
       subscriptions: addCounts(currencies),
       currencies,
       webhooks,

@@ -10,10 +10,8 @@ export interface OverviewProgress {
   readonly asOf: Date;
   /** The first day whose changes are known. */
   readonly since: string;
-  /** The first day whose moves are all listed. */
-  readonly movesSince: string;
-  /** The time zone of the days that are counted. Null if another release counted them. */
-  readonly timeZone: string | null;
+  /** The time zone of the days that are counted. */
+  readonly timeZone: string;
 }
 
 export interface CellRange {
@@ -26,7 +24,7 @@ export interface CellRange {
 export const later = 'later';
 
 const progressColumns = `position, as_of as "asOf", since::text as since,
-  greatest(since, moves_since)::text as "movesSince", time_zone as "timeZone"`;
+  time_zone as "timeZone"`;
 
 /** All SQL for the numbers of the overview. */
 export class OverviewStore {
@@ -58,7 +56,7 @@ export class OverviewStore {
   async moveToSnapshot(tx: Queryable, position: number, timeZone: string): Promise<void> {
     await tx.query(
       `update till.overview_progress set position = $1, as_of = case when position is null then now() else as_of end,
-         since = case when time_zone is not null and exists (select from till.overview_cells) then since
+         since = case when exists (select from till.overview_cells) then since
            else (now() at time zone $2)::date end,
          time_zone = $2`,
       [position, timeZone],

@@ -39,8 +39,7 @@ interface Migration {
 export async function migrate({ url, folder, logger }: MigrateOptions): Promise<void> {
   const migrations = await readMigrations(folder);
   await withClient(url, async (client) => {
-    const { missing, newer, preRelease, changed } = compare(migrations, await readApplied(client));
-    if (preRelease.length > 0) throw ofPreRelease();
+    const { missing, newer, changed } = compare(migrations, await readApplied(client));
     for (const name of changed) throw changedAfterwards(name);
     for (const migration of migrations)
       if (missing.includes(migration.name)) await applyWithRetries(client, migration, logger);
@@ -50,8 +49,7 @@ export async function migrate({ url, folder, logger }: MigrateOptions): Promise<
 
 /** Throws if the database lacks a migration of this release, as a new database lacks all. Changes nothing. */
 export async function requireSchema({ url, folder }: Omit<MigrateOptions, 'logger'>): Promise<void> {
-  const { missing, preRelease } = await withClient(url, (client) => inspectSchema(client, folder));
-  if (preRelease.length > 0) throw ofPreRelease();
+  const { missing } = await withClient(url, (client) => inspectSchema(client, folder));
   if (missing.length === 0) return;
   throw new Error(
     `the database lacks ${missing.length} migrations of this release. Run "till migrate" with the DATABASE_URL of the ` +
@@ -69,7 +67,7 @@ export async function listMigrations(folder: string): Promise<readonly string[]>
   return (await readdir(folder)).filter((name) => fileNamePattern.test(name)).sort();
 }
 
-/** The number of the newest migration in the folder: 27 for `0027_backfills.sql`. */
+/** The number of the newest migration in the folder: 18 for `0018_sandbox_resets.sql`. */
 export async function schemaNumber(folder: string): Promise<number> {
   return Number.parseInt((await listMigrations(folder)).at(-1) ?? '0', 10);
 }
@@ -79,8 +77,6 @@ export interface SchemaState {
   readonly missing: readonly string[];
   /** Migrations of a newer release. */
   readonly newer: readonly string[];
-  /** Migrations of a pre-release, which the first release replaced. */
-  readonly preRelease: readonly string[];
   /** Migrations whose file changed after they were applied. */
   readonly changed: readonly string[];
 }
@@ -90,18 +86,11 @@ export async function inspectSchema(client: pg.Client, folder: string): Promise<
   return compare(await readMigrations(folder), await readApplied(client));
 }
 
-/**
- * Migrations are only added, in order. So an unknown migration that sorts before the newest known one is from a
- * pre-release.
- */
 function compare(migrations: readonly Migration[], applied: ReadonlyMap<string, string>): SchemaState {
   const names = migrations.map(({ name }) => name);
-  const newest = names.at(-1) ?? '';
-  const unknown = [...applied.keys()].filter((name) => !names.includes(name));
   return {
     missing: names.filter((name) => !applied.has(name)),
-    newer: unknown.filter((name) => name > newest),
-    preRelease: unknown.filter((name) => name < newest),
+    newer: [...applied.keys()].filter((name) => !names.includes(name)),
     changed: migrations
       .filter(({ name, checksum }) => (applied.get(name) ?? checksum) !== checksum)
       .map(({ name }) => name),
@@ -205,18 +194,6 @@ function notAllowed(name: string, cause: unknown): Error {
     `Migration ${name} is missing, and the role of DATABASE_URL may not apply it. ` +
       'Run "till migrate" with the DATABASE_URL of the role that owns the schema.',
     { cause },
-  );
-}
-
-/** What to do about a database of a pre-release. */
-export const preReleaseAdvice =
-  'Create a new database, or, if it is the embedded one, stop Till and move DATA_DIR/postgres away. Start Till, and run ' +
-  '"till resync --all": it recovers from the processor what Till created there, under the same ids. Create API keys and ' +
-  'event endpoints again.';
-
-function ofPreRelease(): Error {
-  return new Error(
-    `The database was created by a pre-release of Till, and this release cannot read it. ${preReleaseAdvice}`,
   );
 }
 

@@ -4,12 +4,11 @@ import type { PlanFeatures } from '../model/plan-features.ts';
 import type { PastPeriod } from '../model/usage-window.ts';
 import type { Queryable } from '../platform/postgres.ts';
 
-/** The plan is null for periods that were kept without one. */
 interface PeriodRow extends Omit<PastPeriod, 'terms'> {
   readonly subscriptionId: string;
-  readonly interval: PlanInterval | null;
-  readonly intervalCount: number | null;
-  readonly features: PlanFeatures | null;
+  readonly interval: PlanInterval;
+  readonly intervalCount: number;
+  readonly features: PlanFeatures;
   readonly addOns: readonly AddOnFeatures[] | null;
 }
 
@@ -28,7 +27,7 @@ export class UsagePeriodStore {
            select jsonb_agg(jsonb_build_object('quantity', item -> 'quantity', 'features', plans.features) order by plans.id)
            from jsonb_array_elements(past.add_ons) as item join till.plans on plans.id = (item ->> 'planId')::uuid
          ) end as "addOns"
-       from till.usage_periods as past left join till.plans on plans.id = past.plan_id
+       from till.usage_periods as past join till.plans on plans.id = past.plan_id
        where past.subscription_id = any($1) and past.holds_until > $2
        order by past.subscription_id, past.holds_until`,
       [subscriptionIds, since],
@@ -40,7 +39,6 @@ export class UsagePeriodStore {
 
 function toPeriod(row: PeriodRow): PastPeriod & { readonly subscriptionId: string } {
   const { subscriptionId, start, end, until, interval, intervalCount, features, addOns } = row;
-  const isKnown = interval !== null && intervalCount !== null && features !== null;
-  const terms = isKnown ? { interval, intervalCount, features: joinAddOns(features, addOns ?? []) } : null;
+  const terms = { interval, intervalCount, features: joinAddOns(features, addOns ?? []) };
   return { subscriptionId, start, end, until, terms };
 }

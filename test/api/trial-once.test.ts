@@ -79,14 +79,4 @@ describe('trialOnce after a change of the plan', () => {
     assert.deepEqual([await getsTrial(first), await getsTrial(second)], [false, true]);
     assert.equal(await getsTrial(second), false);
   });
-
-  test('the trial of a row that an earlier release wrote is of the plan that it had at the upgrade', async () => {
-    const [first, second] = [await createPlan(till), await createPlan(till)];
-    const { subscription, getsTrial } = await createBuyer(first);
-    await endTrial(subscription);
-    await till.sql('update till.subscriptions set trial_plan_ids = null where id = $1', [subscription.id]);
-    await changed(till, subscription, { planId: second.id });
-    await cancel(subscription);
-    assert.deepEqual([await getsTrial(first), await getsTrial(second)], [false, true]);
-  });
 });

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { migrate, requireSchema } from '../../src/platform/migrate.ts';
+import { migrate } from '../../src/platform/migrate.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 
@@ -85,18 +85,6 @@ test('a database that is newer than the code is warned about and left alone', as
   await migrate({ url, folder, logger });
   assert.deepEqual(await names(), ['0001_first.sql', '0002_second.sql']);
   assert.ok(lines.some((line) => line.msg === 'database schema newer than this release'));
-});
-
-test('a database of a pre-release is refused with what to do, and left alone', async (t) => {
-  const { url, logger, client, names } = await setUp(t);
-  await client.query(
-    `create schema till; create table till.migrations (name text primary key, checksum text not null);
-     insert into till.migrations values ('0001_mirrors.sql', 'a'), ('0032_installation.sql', 'b')`,
-  );
-  const refusal = /created by a pre-release of Till.*new database.*DATA_DIR\/postgres.*till resync --all/;
-  await assert.rejects(migrate({ url, folder: realFolder, logger }), refusal);
-  await assert.rejects(requireSchema({ url, folder: realFolder }), refusal);
-  assert.deepEqual(await names(), ['0001_mirrors.sql', '0032_installation.sql']);
 });
 
 test('the migrations of this release are numbered without gaps and apply to an empty database', async (t) => {

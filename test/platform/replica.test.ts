@@ -28,6 +28,8 @@ import { until } from '../support/until.ts';
 const lagSecondsMax = 600;
 /** More than may wait for the replica. */
 const manyReads = 600;
+/** Begins the history of a server, as its first event does. */
+const appendNothing = `select till.append_events('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')`;
 
 let primary: PostgresServer;
 let standby: PostgresServer;
@@ -37,7 +39,7 @@ before(async () => {
   ({ primary, standby } = await startStreamingPair());
   await migrate({ url: primary.url, folder: migrationsFolder, logger });
   database = new Database({ url: primary.url, poolSize: 5, logger });
-  await database.query(`select till.append_events('[]')`);
+  await database.query(appendNothing);
 });
 
 after(async () => {
@@ -218,7 +220,7 @@ test('after a restart of the primary, the replica is read again once it has an e
   assert.equal(await read(current, isOnStandby), false, 'it has no event of the new history');
   assert.equal(await read(position, isOnStandby), false);
   assert.deepEqual(await valuesOf('replicaFallbacks'), { history: 2 });
-  await database.query(`select till.append_events('[]')`);
+  await database.query(appendNothing);
   while (!(await read(await router.position(), isOnStandby))) await router.watch();
 });
 
@@ -237,14 +239,14 @@ test('a replica that has more of a lost history than the new primary is not read
   const cluster = new Database({ url: former.urlBy(0).replace('127.0.0.1:0', hosts), poolSize: 2, logger });
   t.after(() => cluster.close());
   // The tail that the failover loses.
-  await cluster.query(`select till.append_events('[]')`);
+  await cluster.query(appendNothing);
   await cluster.query('create table lost as select n from generate_series(1, 100000) n');
   const opened = await openUsable(diverged.url, cluster);
   t.after(opened.close);
 
   await former.stop('kill -9');
   await promote(next);
-  await cluster.query(`select till.append_events('[]')`);
+  await cluster.query(appendNothing);
   await opened.router.watch();
   const current = await opened.router.position();
   assert.ok(current.lsn < opened.position.lsn, 'the replica is ahead of the new primary');

@@ -2,20 +2,16 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
-import { chmod, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
-import { createLogger } from '../../src/platform/logger.ts';
 import { testKey } from '../support/client.ts';
 import { copyCluster } from '../support/cluster-template.ts';
 import { freePort } from '../support/free-port.ts';
-import { createPayment, readPayment } from '../support/objects.ts';
-import { runTill } from '../support/run-till.ts';
-import { createTestDatabase, runOnServer } from '../support/test-database.ts';
+import { createTestDatabase } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';
 import { projectFolder, quickCommand, runTillUntilExit, type TillInChild } from '../support/till-in-child.ts';
 import { startWholeTill } from '../support/whole-till.ts';
@@ -315,34 +311,3 @@ async function beginRequest(url: string): Promise<{ readonly socket: Socket; rea
   assert.match(received.join(''), /^HTTP\/1\.1 100 /);
   return { socket, received };
 }
-
-test('a database of a pre-release is refused at start and by till migrate, and a new one gets what Till created', async (t) => {
-  const folder = await temporaryFolder(t);
-  copyCluster(folder);
-  const environment = { DATA_DIR: folder, API_KEYS: testKey, SANDBOX_PORT: String(await freePort()) };
-  const first = await startWholeTill(environment);
-  const payment = await createPayment(first);
-  await first.stop();
-  const postgres = await startEmbeddedPostgres({ dataDir: folder, logger: createLogger('silent') });
-  await runOnServer(
-    postgres.url,
-    `update till.migrations set name = '0001_mirrors.sql' where name like '0001%'`,
-  );
-  await postgres.stop();
-
-  const refusal = /created by a pre-release of Till.*move DATA_DIR\/postgres away.*"till resync --all"/;
-  await assert.rejects(startWholeTill(environment), refusal);
-  const migrated = await runTill(environment, 'migrate');
-  assert.equal(migrated.code, 1);
-  assert.match(migrated.stderr, refusal);
-
-  await rename(join(folder, 'postgres'), join(folder, 'postgres.old'));
-  copyCluster(folder);
-  const second = await startWholeTill(environment);
-  t.after(() => second.stop());
-  assert.equal((await runTill(environment, 'resync', '--all')).code, 0);
-  assert.equal(
-    (await readPayment(second, payment)).processorPaymentIntentId,
-    payment.processorPaymentIntentId,
-  );
-});

@@ -43,7 +43,9 @@ type Run = (text: string, values: unknown[]) => Promise<unknown>;
  * Till writes one event of an object. Here, an object may have several.
  */
 export async function appendEvents(run: Run, ...events: readonly NewEvent[]): Promise<void> {
-  const text = 'select till.append_events(json_build_array(value)) from json_array_elements($1::json)';
+  const fields = ['type', 'objectType', 'objectId', 'customerId', 'data', 'previous', 'cause', 'traceparent'];
+  const arrays = fields.map((field) => `array[event ->> '${field}']`).join(', ');
+  const text = `select till.append_events(${arrays}) from json_array_elements($1::json) as event`;
   await run(text, [JSON.stringify(events)]);
 }
 

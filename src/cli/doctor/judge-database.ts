@@ -2,7 +2,6 @@ import type { SecretCounts } from '../../events/endpoints/secret-upkeep.ts';
 import type { DatabaseFacts } from '../../platform/inspect-database.ts';
 import type { RedisFacts } from '../../platform/inspect-redis.ts';
 import type { ReplicaFacts } from '../../platform/inspect-replica.ts';
-import { preReleaseAdvice } from '../../platform/migrate.ts';
 import type { PoolerFindings } from '../../platform/pool-mode.ts';
 import type { BackfillState } from '../../sync/backfill.ts';
 import { type Finding, Findings } from './finding.ts';
@@ -29,11 +28,7 @@ export function judgeDatabase(facts: DatabaseFacts, address: string): readonly F
 }
 
 function judgeSchema({ schema, mayMigrate }: DatabaseFacts, findings: Findings): void {
-  const { missing, newer, preRelease, changed } = schema;
-  if (preRelease.length > 0) {
-    findings.problem('The database was created by a pre-release of Till.', preReleaseAdvice);
-    return;
-  }
+  const { missing, newer, changed } = schema;
   if (changed.length > 0)
     findings.problem(
       `Migrations changed after they were applied: ${changed.join(', ')}.`,

@@ -36,7 +36,7 @@ describe('the database', () => {
     isSuperuser: false,
     mayMigrate: true,
     closedTables: [],
-    schema: { missing: [], newer: [], preRelease: [], changed: [] },
+    schema: { missing: [], newer: [], changed: [] },
   };
   const judge = (change: Partial<DatabaseFacts>) => judgeDatabase({ ...facts, ...change }, 'db');
   const schema = (change: Partial<DatabaseFacts['schema']>) => ({ schema: { ...facts.schema, ...change } });
@@ -52,7 +52,6 @@ describe('the database', () => {
     const forbidden = { ...schema({ missing: ['0027_x.sql'] }), mayMigrate: false };
     assertOne(judge(forbidden), 'problem', /may not apply/, /role that owns/);
     assertOne(judge(schema({ newer: ['0099_x.sql'] })), 'warning', /newer/, /newest release/);
-    assertOne(judge(schema({ preRelease: ['0001_y.sql'] })), 'problem', /pre-release/, /resync --all/);
     assertOne(judge(schema({ changed: ['0001_x.sql'] })), 'problem', /changed/, /Restore/);
   });
 

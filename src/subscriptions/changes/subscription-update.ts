@@ -210,6 +210,6 @@ export function isWaiting(
   return (
     pendingChange.planId === wanted.planId &&
     pendingChange.quantity === wanted.quantity &&
-    isDeepStrictEqual(pendingChange.addOns ?? [], others)
+    isDeepStrictEqual(pendingChange.addOns, others)
   );
 }

@@ -58,11 +58,11 @@ export class ImportStore {
 
   /**
    * Also deletes what only a resumed import needs. Reasons of skips quote values of customers, which must not outlive
-   * them. No other import needs its skips, because one runs at a time, and earlier releases kept those of ended ones.
+   * them.
    */
   async end(db: Queryable, id: string): Promise<void> {
     await db.query('update till.imports set ended_at = now() where id = $1', [id]);
-    await db.query('delete from till.import_skips');
+    await db.query('delete from till.import_skips where import_id = $1', [id]);
     await db.query('delete from till.import_external_ids where import_id = $1', [id]);
   }
 

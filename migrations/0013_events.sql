@@ -14,8 +14,12 @@ create table till.events (
   data json not null,
   previous json not null,
   cause json not null,
+  -- The span that wrote the event, so that its deliveries belong to the same trace. In the form of the W3C header
+  -- `traceparent`. Null if the change was not traced. No API shows it.
+  traceparent text,
   primary key (position, created_at)
 ) partition by range (created_at);
+
 create index on till.events (object_id, position);
 create index on till.events (customer_id, position) where customer_id is not null;
 create table till.events_other partition of till.events default;
@@ -83,6 +87,13 @@ begin
   perform pg_catalog.pg_advisory_unlock(skip_lock);
 end $$;
 
+-- The history in which the last events were appended, as this server knows it. On a replica it shows which primary the
+-- replica follows: the value is that of `till.history()` of the primary that wrote it. The role of the service may not
+-- read sequences.
+create function till.appended_history() returns bigint language sql stable security definer set search_path = '' as $$
+  select last_value from till.event_history;
+$$;
+
 -- The checksum in the id of an event proves that Till created the id, even if the event is lost. The seed makes it
 -- differ between installations.
 create table till.event_seed (
@@ -107,20 +118,24 @@ $$;
 -- Inserts events. The first events of a history skip the positions that may be lost. Positions are drawn before the
 -- commit, so a slower transaction can commit a lower position later. So each transaction first takes an advisory lock,
 -- which shows that it may still commit positions above the last one drawn so far. PostgreSQL releases the lock after
--- the commit is visible.
-create function till.append_events(new_events json) returns void
+-- the commit is visible. Each array has one element for each event:
+-- PostgreSQL parses each JSON value once, instead of a document with all of them and then each value again.
+create function till.append_events(types text[], object_types text[], object_ids text[], customer_ids text[],
+  data text[], previous text[], causes text[], traceparents text[]) returns void
 language plpgsql security definer set search_path = '' as $$
 begin
   if (select last_value from till.event_history) <> till.history() then
     perform till.skip_lost_positions();
   end if;
   perform pg_catalog.pg_advisory_xact_lock_shared(till.event_lock(last_value)) from till.event_positions;
-  insert into till.events (position, created_at, type, object_type, object_id, customer_id, data, previous, cause)
+  insert into till.events (position, created_at, type, object_type, object_id, customer_id, data, previous, cause,
+    traceparent)
   select pg_catalog.nextval('till.event_positions'),
     pg_catalog.date_trunc('milliseconds', pg_catalog.clock_timestamp()),
-    v.type, v."objectType", v."objectId", v."customerId", v.data, v.previous, v.cause
-  from pg_catalog.json_to_recordset(new_events) as v (type text, "objectType" text, "objectId" uuid,
-    "customerId" uuid, data json, previous json, cause json);
+    v.type, v.object_type, v.object_id::uuid, v.customer_id::uuid, v.data::json, v.previous::json, v.cause::json,
+    v.traceparent
+  from unnest(types, object_types, object_ids, customer_ids, append_events.data, append_events.previous, causes,
+    traceparents) as v (type, object_type, object_id, customer_id, data, previous, cause, traceparent);
 end $$;
 
 -- The last position that was drawn. All committed events have this position or a lower one.
@@ -147,6 +162,16 @@ begin
   where locktype = 'advisory' and objsubid = 1 and classid::bigint >> 16 = 29798
     and database = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database());
   return least(drawn, held);
+end $$;
+
+-- A page of the feed with a plan that is made once for each connection. Planning over all weeks takes three times as
+-- long as reading a few events. No week can be left out by its time: positions follow the order of commits, and the
+-- clocks of two servers can differ. So each week is asked for its first event, which takes two pages of an index.
+create function till.events_after(after_position bigint, up_to bigint, count_max bigint) returns setof till.events
+language plpgsql stable set plan_cache_mode = force_generic_plan as $$
+begin
+  return query select * from till.events where position > after_position and position <= up_to
+    order by position limit count_max;
 end $$;
 
 revoke execute on function till.history, till.break_history, till.skip_lost_positions, till.event_checksum,

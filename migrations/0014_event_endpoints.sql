@@ -20,6 +20,8 @@ create table till.event_endpoints (
   failing_since timestamptz,
   -- Changes when `position` goes back, so that the owner of the lease does not overwrite it.
   revision integer not null default 0,
+  -- Changes with every resend, so that the owner of the lease looks for it.
+  resend_revision integer not null default 0,
   -- The owner of the lease delivers. There is one at a time.
   owner integer,
   leased_until timestamptz not null default now(),
@@ -52,6 +54,29 @@ create table till.event_retries (
 create index on till.event_retries (endpoint_id, next_attempt_at);
 create index on till.event_retries (customer_id) where response_body is not null and customer_id is not null;
 
+-- Resends that wait for an attempt: events that are sent to an endpoint again, outside the order of their objects. Each
+-- event has at most one per endpoint. Events of the same object do not wait behind it.
+create table till.event_resends (
+  endpoint_id uuid not null,
+  position bigint not null,
+  event_created_at timestamptz not null,
+  id uuid not null,
+  object_id uuid not null,
+  customer_id uuid,
+  attempt integer not null,
+  next_attempt_at timestamptz not null,
+  -- Null before the first attempt has failed.
+  give_up_at timestamptz,
+  response_status integer,
+  response_body text,
+  duration_ms integer,
+  created_at timestamptz not null,
+  primary key (endpoint_id, position)
+) with (fillfactor = 80);
+create index on till.event_resends (endpoint_id, next_attempt_at);
+create index on till.event_resends (endpoint_id, id);
+create index on till.event_resends (customer_id) where response_body is not null and customer_id is not null;
+
 -- Finished deliveries, for the list. Rows are only added, and dropped by whole weeks.
 create table till.event_deliveries (
   endpoint_id uuid not null,
@@ -64,11 +89,22 @@ create table till.event_deliveries (
   response_status integer,
   response_body text,
   duration_ms integer,
+  -- A failed delivery whose event was sent to the endpoint again. The new attempts have a delivery of their own.
+  resent boolean not null default false,
   created_at timestamptz not null,
   primary key (endpoint_id, id, created_at)
 ) partition by range (created_at);
 create index on till.event_deliveries (customer_id) where response_body is not null and customer_id is not null;
 create table till.event_deliveries_other partition of till.event_deliveries default;
+
+-- Few deliveries fail, so these cost the others nothing.
+create index on till.event_deliveries (endpoint_id, id) where not succeeded;
+create index on till.event_deliveries (endpoint_id, position) where not succeeded and not resent;
+
+-- Finds the deliveries of one event. Positions grow with the table, except for retries and replays, so a summary of
+-- each 16 pages is enough. An index of all rows would make each delivery dearer.
+create index on till.event_deliveries using brin (position int8_minmax_multi_ops)
+  with (pages_per_range = 16, autosummarize = on);
 
 -- Drops a week. Fails with lock_not_available instead of waiting long for the lock.
 create function till.drop_delivery_week(week text) returns void

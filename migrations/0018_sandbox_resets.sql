@@ -6,16 +6,16 @@ set local lock_timeout = '5s';
 create table till.sandbox_resets (
   -- At most one row.
   is_only_row boolean primary key default true check (is_only_row),
-  -- 'pausing': all processes finish what they have begun, and begin nothing. 'resetting': all of them have paused, so the
-  -- sandbox and the rows are emptied, and the reset can no longer be called off.
+  -- 'pausing': all processes finish what they have begun, and begin nothing. 'resetting': all of them have paused, so
+  -- the sandbox and the rows are emptied, and the reset can no longer be called off.
   phase text not null default 'none' check (phase in ('none', 'pausing', 'resetting')),
   -- Counts the resets. `finished` is the number of the last one that was not called off.
   number bigint not null default 0,
   finished bigint not null default 0,
   -- The process that resets: the number of its owner lock. Null if it failed, so that any process may go on.
   owner integer,
-  -- When the sandbox was last reset before the rows were written, as the sandbox says. 0: never. Null if it was not asked
-  -- yet. If the sandbox says something else, it was reset alone, and the rows mirror objects that are gone.
+  -- When the sandbox was last reset before the rows were written, as the sandbox says. 0: never. Null if it was not
+  -- asked yet. If the sandbox says something else, it was reset alone, and the rows mirror objects that are gone.
   rows_are_of_ms bigint,
   check (phase = 'none' or number > finished)
 );
@@ -27,8 +27,9 @@ create table till.sandbox_pauses (
   number bigint not null
 );
 
--- Locks all tables but those of the installation, its configuration, and the audit log, until the end of the transaction.
--- Returns their names. A new table belongs to them, unless it is named here. Waits only briefly for others, such as a dump.
+-- Locks all tables but those of the installation, its configuration, and the audit log, until the end of the
+-- transaction. Returns their names. A new table belongs to them, unless it is named here. Waits only briefly for
+-- others, such as a dump.
 create function till.lock_tables_of_sandbox() returns text[]
 language plpgsql security definer set search_path = '' set lock_timeout = '1s' as $$
 declare
@@ -44,9 +45,9 @@ begin
   return emptied;
 end $$;
 
--- Deletes all rows of these tables, and ends the reset. Refuses unless a reset of the sandbox asks for it. Truncates only
--- tables that have rows: each truncation writes new files. Begins a new history, so that readers and leases forget what
--- they hold.
+-- Deletes all rows of these tables, and ends the reset. Refuses unless a reset of the sandbox asks for it. Truncates
+-- only tables that have rows: each truncation writes new files. Begins a new history, so that readers and leases
+-- forget what they hold.
 create function till.delete_rows_of_sandbox(sandbox_reset_ms bigint) returns void
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -68,13 +69,14 @@ begin
   if filled <> '{}' then
     execute format('truncate %s cascade', array_to_string(filled, ', '));
   end if;
-  -- What API keys and event endpoints were created or changed with. They are kept, so a repeated request must find them.
+  -- What API keys and event endpoints were created or changed with. They are kept, so a repeated request must find
+  -- them.
   delete from till.idempotency_claims where operation !~ '^(api_keys|event_endpoints)\.';
   perform till.break_history();
   update till.recovery set read_until = null, listing_since = null, listing_until = null, listing_cursor = null,
     history = till.history(), lost_since = null;
   update till.overview_progress set position = till.drawn_event_position(), as_of = pg_catalog.now(),
-    since = (pg_catalog.now() at time zone coalesce(time_zone, 'UTC'))::date, moves_since = null;
+    since = (pg_catalog.now() at time zone time_zone)::date;
   update till.sandbox_resets
     set phase = 'none', finished = number, owner = null, rows_are_of_ms = sandbox_reset_ms;
   delete from till.sandbox_pauses;

@@ -21,9 +21,42 @@ create table till.overview_progress (
   id boolean primary key default true check (id),
   position bigint,
   as_of timestamptz not null,
-  since date not null
+  since date not null,
+  -- The time zone by which the cells are counted. If the setting differs, all rows are counted again.
+  time_zone text not null
 ) with (fillfactor = 50);
-insert into till.overview_progress (position, as_of, since) values (0, now(), (now() at time zone 'utc')::date);
+insert into till.overview_progress (position, as_of, since, time_zone)
+  values (0, now(), (now() at time zone 'utc')::date, 'UTC');
+
+-- What each customer's subscriptions that are active or past due charge in a month, as far as the events are counted.
+-- No foreign key, because its check would lock the row of the customer.
+create table till.overview_subscribers (
+  customer_id uuid not null,
+  currency text not null,
+  -- In the smallest unit of the currency. Each subscription's amount is rounded.
+  monthly_amount numeric not null,
+  -- Whether the amount was ever above zero. If it was, a customer who subscribes again is not a new one.
+  was_subscriber boolean not null,
+  primary key (customer_id, currency)
+) with (fillfactor = 85);
+-- The subscribers of a currency.
+create index overview_subscribers_current_idx on till.overview_subscribers (currency, customer_id)
+  where monthly_amount > 0;
+
+-- One row for each move of monthly revenue, each start and end of a trial, and each failed, recovered or lost renewal.
+-- It is written in the transaction that adds it to the cell of the same day, currency and metric. The id has the time
+-- of the event. No foreign keys, because their checks would lock the rows of customers and subscriptions.
+create table till.overview_moves (
+  metric text not null,
+  currency text not null,
+  day date not null,
+  id uuid not null,
+  customer_id uuid not null,
+  subscription_id uuid not null,
+  -- By how much monthly revenue moves, in the smallest unit of the currency. 0 for trials and renewals.
+  amount numeric not null,
+  primary key (metric, currency, day, id)
+);
 
 -- Events above this position are not counted yet, and must be kept. There are none while all rows are to be counted
 -- again.

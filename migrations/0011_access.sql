@@ -1,5 +1,23 @@
--- People: sessions of the console, and the audit log.
+-- Who may send requests: API keys, sessions of the console, and the audit log.
 set local lock_timeout = '5s';
+
+-- API keys that are created through the API or the till command, in addition to those from the environment. The API key
+-- itself is never stored, so a copy of this table does not let anyone call the API.
+create table till.api_keys (
+  id uuid primary key,
+  -- The application. Several API keys can have the same name: they share their idempotency keys and their rate limit.
+  name text not null check (name ~ '^[A-Za-z0-9_.-]{1,64}$'),
+  scopes text[] not null check (
+    cardinality(scopes) > 0 and scopes <@ array['read', 'write', 'usage', 'refund', 'operate', 'admin']),
+  -- SHA-256 of the API key, which has 256 random bits. A slow hash would add nothing.
+  digest bytea not null check (octet_length(digest) = 32),
+  created_at timestamptz not null,
+  expires_at timestamptz,
+  -- To the minute.
+  last_used_at timestamptz,
+  revoked_at timestamptz
+);
+create index on till.api_keys (created_at, id) where revoked_at is null;
 
 -- A session belongs to an API key or to a person, and ends with it. The cookie has a random token. Only the digest of
 -- the token is stored, so a copy of this table opens no session.
@@ -19,8 +37,6 @@ create table till.console_sessions (
   person_name text,
   -- What the groups of the person allowed at the sign-in.
   scopes text[],
-  -- The digest of the sign-in cookie, which opens one session at most.
-  sign_in_digest text unique,
   created_at timestamptz not null,
   last_used_at timestamptz not null,
   expires_at timestamptz not null,
@@ -34,6 +50,16 @@ create index on till.console_sessions (key_id) where key_id is not null;
 create index on till.console_sessions (subject, issuer) where subject is not null;
 create index on till.console_sessions (expires_at);
 
+-- Sign-ins that came back from the identity provider. Each counts once, whether it succeeds or not, and before the
+-- provider is asked: a provider that sees a code twice withdraws what it gave for it the first time.
+create table till.console_sign_ins (
+  -- The digest of the random state that the cookie of the sign-in contains.
+  digest text primary key,
+  -- When the cookie has expired, and the row can go.
+  expires_at timestamptz not null
+);
+create index on till.console_sign_ins (expires_at);
+
 -- Who did what. `id` contains `created_at`. Rows are only inserted, and dropped by the week after 400 days.
 create table till.audit_log (
   id uuid not null,
@@ -42,7 +68,8 @@ create table till.audit_log (
   key_name text,
   -- The e-mail address of the person. Null for an API key.
   person text,
-  -- The operation as in the OpenAPI document, or "session.created", "session.ended", "session.refused", "key.first_used".
+  -- The operation as in the OpenAPI document, or "session.created", "session.ended", "session.refused",
+  -- "key.first_used".
   action text not null,
   object_type text,
   object_id text,

@@ -49,10 +49,3 @@ create trigger count_inserted after insert on till.checkouts
   referencing new table as inserted for each statement execute function till.count_inserted();
 create trigger refuse_metadata_of_deleted before insert or update on till.checkouts
   for each row when (new.metadata <> '{}') execute function till.refuse_metadata_of_deleted();
-
--- The checkout in which a payment was made. Null for other payments.
-alter table till.payments add column checkout_id uuid;
-
--- A subscription checkout holds the group of its plan from before the processor is called until it is completed or
--- expired. Its row in till.group_reservations has the id of the checkout as claim_id, which was the id of its claim.
-comment on column till.group_reservations.claim_id is 'the claim, or the open checkout, that holds the group';
