@@ -74,6 +74,16 @@ export function parseSearchLag(body: string): Pick<Settings, 'searchLagSeconds'>
   };
 }
 
+/** The seeds are whole numbers of 32 bits. */
+const mannersFields = { like: p.clearable(p.oneOf('stripe')), seed: p.integer(0, 2 ** 32 - 1) };
+
+/** Parses whose manners the sandbox has. Without a seed, they are the same every time. */
+export function parseManners(body: string): Pick<Settings, 'mannersSeed'> {
+  const { like, seed = 1 } = fieldsOf(body, mannersFields);
+  if (like === undefined) throw new ControlInputError('"like" must be "stripe" or null.');
+  return { mannersSeed: like === null ? null : seed };
+}
+
 /** Whether the cardholder's authentication succeeded. */
 export function parseAuthentication(body: string): boolean {
   return fieldsOf(body, { result: p.required(p.oneOf('succeeded', 'failed')) }).result === 'succeeded';

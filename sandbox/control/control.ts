@@ -108,6 +108,16 @@ const account = ({ store, accountId }: World) =>
   ok({ id: accountId, ...accountOf(store), apiVersion: store.settings.apiVersion ?? null });
 const voiding = ({ store }: World) => ok({ discounts: store.settings.voidedDiscounts ?? 'used' });
 const search = ({ store }: World) => ok({ lagSeconds: store.settings.searchLagSeconds ?? 0 });
+const manners = ({ store }: World) => {
+  const { mannersSeed: seed = null } = store.settings;
+  return ok({ like: seed === null ? null : 'stripe', seed });
+};
+const changeManners: Handler = async (world, { body }) => {
+  world.store.changeSettings(input.parseManners(body));
+  world.manners.restart();
+  await world.store.written();
+  return manners(world);
+};
 const changing =
   (parse: (body: string) => Partial<Settings>, show: (world: World) => ControlResponse): Handler =>
   async (world, { body }) => {
@@ -152,6 +162,8 @@ function handlersOf(operations: readonly Operation[]): Handlers {
     'POST voiding': changing(input.parseVoiding, voiding),
     'GET search': search,
     'POST search': changing(input.parseSearchLag, search),
+    'GET manners': manners,
+    'POST manners': changeManners,
     'GET faults': ({ faults }) => ok({ faults: faults.list() }),
     'POST faults': ({ faults }, { body }) => {
       faults.set(input.parseFault(body, operationNames));

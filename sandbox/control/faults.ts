@@ -1,3 +1,5 @@
+import { Waits } from '../wire/waits.ts';
+
 export type Fault = FaultRule & {
   /** The id of the fault, by which it can be removed. */
   readonly id: string;
@@ -20,12 +22,7 @@ export type FaultRule = {
 export class Faults {
   #faults: Fault[] = [];
   #count = 0;
-  #release: () => void = () => {};
-  #released: Promise<void> = Promise.resolve();
-
-  constructor() {
-    this.#renewRelease();
-  }
+  readonly #waits = new Waits();
 
   set(rule: FaultRule): void {
     this.#count += 1;
@@ -58,27 +55,15 @@ export class Faults {
 
   /** Resolves when the faults are cleared or the caller disconnects. */
   async hang(gone: Promise<void>): Promise<void> {
-    await Promise.race([gone, this.#released]);
+    await this.#waits.wait(null, gone);
   }
 
   async wait(latencyMs: number, gone: Promise<void>): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const over = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, latencyMs);
-    });
-    await Promise.race([over, gone, this.#released]);
-    clearTimeout(timer);
+    await this.#waits.wait(latencyMs, gone);
   }
 
   clear(): void {
     this.#faults = [];
-    this.#release();
-    this.#renewRelease();
-  }
-
-  #renewRelease(): void {
-    this.#released = new Promise((resolve) => {
-      this.#release = resolve;
-    });
+    this.#waits.release();
   }
 }

@@ -15,6 +15,8 @@ export interface Settings {
   readonly voidedDiscounts?: 'used' | 'redeemable' | 'returned';
   /** How long search takes to show a change. Older journals do not have it. */
   readonly searchLagSeconds?: number;
+  /** The seed of the processor's manners. Null or absent if the sandbox has none. */
+  readonly mannersSeed?: number | null;
   /** The account's country, its default currency, and the API version of clients that name none. */
   readonly country?: string;
   readonly currency?: string;

@@ -12,6 +12,9 @@ import { SandboxClock } from './sandbox-clock.ts';
 import { SearchLag } from './search-lag.ts';
 import { defaultSettings, type Settings } from './settings.ts';
 
+/** The processor's search shows a change in less than a minute. */
+const searchLagSecondsOfProcessor = 30;
+
 /** Pruning is cheap at this rate, and expired events stay a small part of memory. */
 const pruneEveryEvents = 10_000;
 
@@ -79,7 +82,7 @@ export class Store extends Collections {
   put<T extends Wire.WireObject>(collection: Collection<T>, value: T): T {
     const open = this.#transaction();
     const previous = collection.put(value);
-    this.searchLag.note(value.id, previous, this.worldNow(), this.settings.searchLagSeconds ?? 0);
+    this.searchLag.note(value.id, previous, this.worldNow(), this.searchLagSeconds);
     open.undo.push(() => (previous === undefined ? collection.remove(value.id) : collection.put(previous)));
     open.puts.push({ collection: collection.name, value });
     return value;
@@ -150,6 +153,11 @@ export class Store extends Collections {
     this.memos.set(key, memo);
   }
 
+  /** The events of the open transaction. */
+  get openEvents(): readonly StoredEvent[] {
+    return this.#transaction().events;
+  }
+
   /** Reverts everything that the open transaction has done so far. */
   undo(): void {
     const open = this.#transaction();
@@ -179,8 +187,14 @@ export class Store extends Collections {
   /** Changes the settings and writes them to the journal, together with the clock's offset. */
   changeSettings(settings: Partial<Settings>): void {
     this.settings = { ...this.settings, ...settings };
-    if (settings.searchLagSeconds === 0) this.searchLag.clear();
+    if (this.searchLagSeconds === 0) this.searchLag.clear();
     this.#journal?.append({ at: this.clock.realNowMs(), s: this.settings, o: this.clock.offsetSeconds });
+  }
+
+  /** How long search takes to show a change. */
+  get searchLagSeconds(): number {
+    const { searchLagSeconds = 0, mannersSeed = null } = this.settings;
+    return mannersSeed === null ? searchLagSeconds : Math.max(searchLagSeconds, searchLagSecondsOfProcessor);
   }
 
   noteDelivery(eventId: string, endpointId: string, outcome: 'delivered' | 'given_up'): void {

@@ -34,6 +34,7 @@ export interface ApiResponse {
   readonly version: string | null;
   /** Sandbox time of the response, in Unix seconds. */
   readonly at: number;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export type LogError = (fields: object, message: string) => void;
@@ -100,7 +101,10 @@ export class Api {
       return await this.#respond({ request, requestId, world, operation, call, form });
     } catch (error) {
       const at = world.store.now();
-      if (error instanceof WireError) return failed(error.status, error.body, requestId, at);
+      if (error instanceof WireError) {
+        const { status, body, headers } = error;
+        return { ...failed(status, body, requestId, at), headers };
+      }
       this.#logError(
         { error, method: request.method, path: request.path, requestId },
         'unexpected error in the sandbox',
@@ -112,6 +116,7 @@ export class Api {
 
   async #respond(exchange: Exchange): Promise<ApiResponse | null> {
     const { request, world, operation } = exchange;
+    world.manners.current()?.admit(operation);
     const key = operation.method === 'POST' ? checkedKey(request.idempotencyKey) : null;
     if (key === null) return this.#perform(exchange, null);
     if (world.keysInFlight.has(key)) throw keyInUse(key);
@@ -143,8 +148,8 @@ export class Api {
   }
 
   async #perform(exchange: Exchange, key: string | null): Promise<ApiResponse | null> {
-    const { request, requestId, operation, call, form } = exchange;
-    const { store, faults } = exchange.world;
+    const { request, operation, form } = exchange;
+    const { faults } = exchange.world;
     const fingerprint = key === null ? '' : fingerprintOf(form);
     const replay = key === null ? null : this.#replay(exchange, key, fingerprint);
     if (replay !== null) return replay;
@@ -157,6 +162,21 @@ export class Api {
     }
     if (fault?.kind === 'latency') await faults.wait(fault.latencyMs, request.gone);
 
+    const work = () => this.#work(exchange, key, fingerprint, fault);
+    const manners = exchange.world.manners.current();
+    const response =
+      manners === null ? await work() : await manners.serve({ ...exchange, gone: request.gone }, work);
+    return fault?.kind === 'reset_after' ? null : response;
+  }
+
+  async #work(
+    exchange: Exchange,
+    key: string | null,
+    fingerprint: string,
+    fault: Fault | undefined,
+  ): Promise<ApiResponse> {
+    const { request, requestId, operation, call, form } = exchange;
+    const { store } = exchange.world;
     const memoOf = (status: number, body: object) => ({
       path: request.path,
       fingerprint,
@@ -167,20 +187,23 @@ export class Api {
     const cause = { requestId, idempotencyKey: key };
     const time = requestTime(operation, call, form);
     const work = () => {
-      const { status, body, remembered } = this.#outcome(exchange, fault);
+      const { status, body, remembered, headers } = this.#outcome(exchange, fault);
       if (key !== null && remembered) store.remember(key, memoOf(status, body));
-      return { status, body, requestId, replayed: false, version: call.version, at: store.worldNow() };
+      const at = store.worldNow();
+      return { status, body, requestId, replayed: false, version: call.version, at, headers };
     };
     const response = store.clock.at(time, () => store.transact(cause, work));
     if (operation.method !== 'GET') await store.written();
-    return fault?.kind === 'reset_after' ? null : response;
+    return response;
   }
 
   /** Runs the operation inside the open transaction. An error reverts its changes, unless it is a decline. */
-  #outcome({ operation, call, form, requestId }: Exchange, fault: Fault | undefined) {
+  #outcome({ world, operation, call, form, requestId }: Exchange, fault: Fault | undefined) {
     try {
       if (fault?.kind === 'error') throw faultError(fault);
-      return { status: 200, body: operation.run(call, form), remembered: true };
+      const body = operation.run(call, form);
+      world.manners.current()?.checkWork(operation, call, call.store.openEvents);
+      return { status: 200, body, remembered: true, headers: {} };
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       if (!error.keepsChanges) call.store.undo();
@@ -189,7 +212,7 @@ export class Api {
       // An error can contain the object that it is about.
       const shape = shapeOf(call.store, call.version) ?? ((value) => value);
       const body = { error: shape({ ...error.body, request_log_url: logUrl }) };
-      return { status: error.status, body, remembered: error.remembered };
+      return { status: error.status, body, remembered: error.remembered, headers: error.headers };
     }
   }
 

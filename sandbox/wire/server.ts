@@ -143,6 +143,7 @@ function apiHeaders(request: IncomingMessage, response: ApiResponse): Record<str
     'stripe-version': response.version ?? apiVersion,
     ...(key !== undefined && { 'idempotency-key': key }),
     ...(response.replayed && { 'idempotent-replayed': 'true' }),
+    ...response.headers,
     ...corsHeaders(request),
   };
 }

@@ -18,6 +18,8 @@ interface Consequences {
   readonly remembered?: boolean;
   /** The changes stay although the caller gets an error: a declined card leaves a failed charge and its events. */
   readonly keepsChanges?: boolean;
+  /** Further headers of the response. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** An expected error, in the processor's format. Any other error is a bug in the sandbox. */
@@ -27,6 +29,7 @@ export class WireError extends Error {
   readonly body: ErrorBody;
   readonly remembered: boolean;
   readonly keepsChanges: boolean;
+  readonly headers: Readonly<Record<string, string>>;
 
   constructor(status: number, body: ErrorBody, consequences: Consequences = {}) {
     super(body.message);
@@ -37,6 +40,7 @@ export class WireError extends Error {
         : { ...body, doc_url: docUrlOf(body.code) };
     this.remembered = consequences.remembered ?? false;
     this.keepsChanges = consequences.keepsChanges ?? false;
+    this.headers = consequences.headers ?? {};
   }
 }
 

@@ -1,5 +1,6 @@
 import { Due } from '../billing/due.ts';
 import { Faults } from '../control/faults.ts';
+import { Manners } from '../manners/manners.ts';
 import type { Journal } from '../state/journal.ts';
 import type { Retention } from '../state/retention.ts';
 import type { SandboxClock } from '../state/sandbox-clock.ts';
@@ -35,6 +36,7 @@ export class World {
   readonly basePath: string;
   readonly store: Store;
   readonly faults = new Faults();
+  readonly manners: Manners;
   readonly due: Due;
   readonly deliverer: Deliverer;
   /** The idempotency keys of requests in progress. */
@@ -61,6 +63,7 @@ export class World {
     this.accountId = accountId;
     this.basePath = basePath;
     this.store = new Store(clock, retention);
+    this.manners = new Manners(this.store);
     this.store.baseUrl = () => `${url()}${basePath}`;
     this.due = new Due(this.store, (fields, message) => log('error', fields, message));
     this.deliverer = new Deliverer(this.store, webhook ?? null, (fields, message) =>
@@ -121,6 +124,7 @@ export class World {
   /** Removes everything in the world, and resets its clock. */
   async reset(): Promise<void> {
     this.faults.clear();
+    this.manners.restart();
     this.due.reset();
     await this.deliverer.reset();
     await this.store.reset();
@@ -143,6 +147,7 @@ export class World {
   }
 
   async #stop(): Promise<void> {
+    this.manners.close();
     this.faults.clear();
     await this.due.close();
     await this.deliverer.close();
