@@ -22,7 +22,8 @@ import { registerJsonBody } from './input/json-body.ts';
 import { requestIdOf } from './input/request-id.ts';
 import { undeclaredInput } from './input/undeclared-input.ts';
 import { compileValidator } from './input/validator.ts';
-import { registerKeyedBodies } from './load/keyed-bodies.ts';
+import { type Connections, registerConnections } from './load/connections.ts';
+import { type KeyedBodies, registerKeyedBodies } from './load/keyed-bodies.ts';
 import { LargeResponses } from './load/large-responses.ts';
 import {
   bodyBytesMax,
@@ -35,7 +36,6 @@ import { OpenRequests } from './load/open-requests.ts';
 import { type OverloadLimits, overloadLimits, registerOverload } from './load/overload.ts';
 import { type Pauses, registerPauses } from './load/paused-requests.ts';
 import { registerRequestDeadline } from './load/request-deadline.ts';
-import { closeSilentConnections } from './load/silent-connections.ts';
 import { UnverifiedBodies } from './load/unverified-bodies.ts';
 import { type Dependency, registerHealth } from './operations/health.ts';
 import { type MetricsParts, registerMetrics } from './operations/metrics-route.ts';
@@ -96,7 +96,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const app = createServer(parts);
   // Ignores an unknown `Expect` header. Node would refuse the request, with a response that has no body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  closeSilentConnections(app);
+  const connections = registerConnections(app, { ...connectionLimits, ...parts.connectionLimits });
   const routes = new RouteIndex(app);
   registerFailures(app, routes, parts.logger);
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
@@ -129,16 +129,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const record = requestRecorder(parts.logger, parts.metrics);
   const bodies = new UnverifiedBodies();
   app.decorate('unverifiedBodies', bodies);
-  registerDirectRoutes(app, { ...parts, open, bodies, record, isOverloaded });
-  app.addHook('onRequest', (request, reply, done) => {
-    const unclear = unclearHost(request, reply);
-    if (unclear !== undefined) return done(unclear);
-    // Refused before the body is read: a request without a route needs no parsing.
-    const admitted = () => done(request.is404 ? routes.refusal(request) : keyedBodies.admit(request, reply));
-    if (!isApi(request)) return admitted();
-    const pending = parts.guard.admit(request);
-    return void (pending === undefined ? admitted() : pending.then(admitted, done));
-  });
+  registerDirectRoutes(app, { ...parts, open, bodies, connections, record, isOverloaded });
+  registerAdmission(app, { guard: parts.guard, routes, keyedBodies, connections });
   registerKeyChecks(app, parts.guard);
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (parts.isStopping()) reply.header('connection', 'close');
@@ -161,6 +153,33 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   if (parts.servesApi) await app.register(parts.registerRoutes);
   await app.ready();
   return app;
+}
+
+interface AdmissionParts {
+  readonly guard: ApiGuard;
+  readonly routes: RouteIndex;
+  readonly keyedBodies: KeyedBodies;
+  readonly connections: Connections;
+}
+
+/** What is refused before the body is read. */
+function registerAdmission(
+  app: FastifyInstance,
+  { guard, routes, keyedBodies, connections }: AdmissionParts,
+): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const unclear = unclearHost(request, reply);
+    if (unclear !== undefined) return done(unclear);
+    // Refused before the body is read: a request without a route needs no parsing.
+    const enter = () => done(request.is404 ? routes.refusal(request) : keyedBodies.admit(request, reply));
+    if (!isApi(request)) return enter();
+    const admitted = () => {
+      connections.know(request.raw.socket);
+      enter();
+    };
+    const pending = guard.admit(request);
+    return void (pending === undefined ? admitted() : pending.then(admitted, done));
+  });
 }
 
 /** Lets the work for a request know its cause, and whether its caller may still go on. */
@@ -216,9 +235,6 @@ function createServer(parts: AppParts): FastifyInstance {
     },
     clientErrorHandler: respondToBrokenRequest,
   });
-  app.server.maxConnections = limits.connectionsMax;
-  // One of several processes would otherwise return the connection to the parent, which would offer it again and again.
-  Object.assign(app.server, { dropMaxConnection: true });
   return app;
 }
 

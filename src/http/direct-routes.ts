@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from '../platform/logger.ts';
 import { runInSpan, type Span, type Tracer } from '../platform/tracing.ts';
@@ -7,6 +7,7 @@ import { problemResponse } from './failures/problem.ts';
 import { failureOf } from './failures/respond-to-failure.ts';
 import { hasClearHost } from './input/host-header.ts';
 import { requestIdOf } from './input/request-id.ts';
+import type { Connections } from './load/connections.ts';
 import { bodyBytesMax } from './load/limits.ts';
 import type { OpenReply, OpenRequest, OpenRequests } from './load/open-requests.ts';
 import type { UnverifiedBodies } from './load/unverified-bodies.ts';
@@ -29,6 +30,7 @@ interface DirectParts {
   readonly guard: Pick<ApiGuard, 'isKey'>;
   readonly open: OpenRequests;
   readonly bodies: UnverifiedBodies;
+  readonly connections: Connections;
   readonly record: RecordRequest;
   readonly isOverloaded: () => boolean;
   readonly isStopping: () => boolean;
@@ -59,7 +61,7 @@ class DirectRoutes {
     const run = this.#routes.get(route);
     if (run === undefined || request.method !== method || !hasClearHost(request)) return false;
     if (!(Number(headers['content-length']) <= bodyBytesMax)) return false;
-    const { tracer, guard, open, bodies, isOverloaded, isStopping } = this.#parts;
+    const { tracer, guard, open, bodies, connections, isOverloaded, isStopping } = this.#parts;
     if (isStopping() || isOverloaded()) return false;
     const id = requestIdOf(headers, (text) => guard.isKey(text));
     const span = tracer && startRequestSpan(tracer, { id, method, route, headers });
@@ -70,7 +72,10 @@ class DirectRoutes {
       const running = runInSpan(span, () => run(headers, body));
       open.start(reply, running);
       running.then(
-        (result) => reply.respond(result),
+        (result) => {
+          connections.know(request.socket);
+          reply.respond(result);
+        },
         (error: Error) => reply.send(error),
       );
     };
@@ -88,9 +93,10 @@ export function registerDirectRoutes(app: FastifyInstance, parts: DirectParts): 
   const routes = new DirectRoutes(parts);
   app.decorate('directRoutes', routes);
   const { server } = app;
-  const [serve] = server.listeners('request');
+  const [serve] = server.listeners('request') as RequestListener[];
   if (serve === undefined) throw new Error('the framework does not listen');
-  server.removeAllListeners('request');
+  // Others stay: they only look.
+  server.removeListener('request', serve);
   server.on('request', (request, response) => {
     if (!routes.take(request, response)) serve.call(server, request, response);
   });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import type { ConnectionLimits } from '../../src/http/load/limits.ts';
+import { type ConnectionLimits, connectionLimits } from '../../src/http/load/limits.ts';
 import { testKey } from '../support/client.ts';
 import { type Frame, startFrame } from '../support/frame.ts';
 
@@ -17,6 +17,7 @@ const fast: Partial<ConnectionLimits> = {
   timeoutCheckIntervalMs: 50,
   keepAliveTimeoutMs: 720,
   stalledTimeoutMs: 450,
+  incompleteMs: 10,
 };
 /** Slow enough to last for ever, fast enough that a limit on silence alone would never be met. */
 const dripDelayMs = 20;
@@ -34,7 +35,7 @@ test('the limits are those that are promised', async (t) => {
   assert.equal(server.requestTimeout, 30_000);
   assert.equal(server.keepAliveTimeout, 72_000);
   assert.equal(server.timeout, 45_000);
-  assert.equal(server.maxConnections, 10_000);
+  assert.equal(connectionLimits.connectionsMax, 10_000);
 });
 
 test('a connection on which nothing is ever sent is closed', options, async (t) => {
@@ -79,22 +80,39 @@ test('a client that does not read its response is disconnected', options, async 
 });
 
 test(
-  'connections past the maximum are closed at once; those that are open are served',
+  'past the maximum, connections that serve nothing make room, and those of unknown callers first',
   options,
   async (t) => {
-    const frame = await startFrame(t, routes, { connectionLimits: { connectionsMax: 2 } });
-    const [first, second] = [open(t, frame), open(t, frame)];
-    await Promise.all([once(first, 'connect'), once(second, 'connect')]);
-    assert.equal(await readToEnd(open(t, frame)), '');
-    first.write('GET /health/live HTTP/1.1\r\nhost: till\r\nconnection: close\r\n\r\n');
-    assert.match(await readToEnd(first), /^HTTP\/1\.1 200 /);
-    const third = open(t, frame);
-    third.write('GET /health/live HTTP/1.1\r\nhost: till\r\nconnection: close\r\n\r\n');
-    assert.match(await readToEnd(third), /^HTTP\/1\.1 200 /);
-    // It has never sent a request, so the server would wait for it when it ends.
-    second.destroy();
+    const frame = await startFrame(t, routes, { connectionLimits: { connectionsMax: 4 } });
+    const opened: Socket[] = [];
+    const openNext = async () => {
+      const socket = open(t, frame);
+      await once(socket, 'connect');
+      opened.push(socket);
+      return socket;
+    };
+    const known = await openNext();
+    assert.match(await ask(known), /^HTTP\/1\.1 404 /);
+    const strangers = [await openNext(), await openNext(), await openNext()];
+    // One of them has been of use since the others were opened.
+    assert.match(await ask(strangers[0] ?? assert.fail(), '/health/live'), /^HTTP\/1\.1 200 /);
+    // It has begun a request.
+    strangers[1]?.write('GET /health/live HTTP/1.1\r\nho');
+    for (const number of [1, 2, 0]) {
+      const closed = readToEnd(strangers[number] ?? assert.fail());
+      assert.match(await ask(await openNext(), '/health/live'), /^HTTP\/1\.1 200 /);
+      assert.equal(await closed, '', `number ${number} makes room`);
+    }
+    assert.match(await ask(known), /^HTTP\/1\.1 404 /, 'it can still be used');
+    for (const socket of opened) socket.destroy();
   },
 );
+
+async function ask(socket: Socket, path = '/api/v1/nothing'): Promise<string> {
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: till\r\nx-api-key: ${testKey}\r\n\r\n`);
+  const [data] = await once(socket, 'data');
+  return String(data);
+}
 
 function open(t: TestContext, { port }: Frame): Socket {
   const socket = connect(port, '127.0.0.1');
@@ -126,3 +144,46 @@ test('a connection on which nothing was ever sent does not hold up a stop', asyn
   await app.close();
   await ended;
 });
+
+test(
+  'a request that has not arrived as a whole does not hold up a stop; one that has gets its response',
+  options,
+  async (t) => {
+    const arrived = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    const { app, port } = await startFrame(
+      t,
+      async (scope) => {
+        scope.directRoutes.add('/webhooks/processor', async () => ({}));
+        scope.post('/api/v1/things', { schema: { body: {} } }, async () => {
+          arrived.resolve();
+          await answer.promise;
+          return {};
+        });
+      },
+      { connectionLimits: { incompleteMs: 10 } },
+    );
+    const head =
+      `POST /api/v1/things HTTP/1.1\r\nhost: till\r\nx-api-key: ${testKey}\r\nconnection: close\r\n` +
+      'content-type: application/json\r\n';
+    const texts = {
+      head: 'POST /api/v1/things HTTP/1.1\r\nx-dr',
+      body: `${head}content-length: 9\r\n\r\n{`,
+      webhook: 'POST /webhooks/processor HTTP/1.1\r\nhost: till\r\ncontent-length: 9\r\n\r\n{',
+      whole: `${head}content-length: 2\r\n\r\n{}`,
+    };
+    const sockets = Object.values(texts).map((text) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => {});
+      socket.write(text);
+      return socket;
+    });
+    const whole = sockets.pop() ?? assert.fail();
+    await arrived.promise;
+    const ended = app.close();
+    await Promise.all(sockets.map(readToEnd));
+    answer.resolve();
+    assert.match(await readToEnd(whole), /^HTTP\/1\.1 200 /);
+    await ended;
+  },
+);

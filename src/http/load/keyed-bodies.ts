@@ -14,7 +14,7 @@ const retryAfterSeconds = 1;
  * declared length counts: a body takes it sooner or later, and a request is refused before any of it is read. Without a
  * declared length, the largest one counts.
  */
-class KeyedBodies {
+export class KeyedBodies {
   readonly #ofApplication = new Map<string, number>();
 
   /** Fails if too much of the same application is arriving. */

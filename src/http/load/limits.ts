@@ -19,6 +19,8 @@ export const connectionLimits = {
   stalledTimeoutMs: 45_000,
   /** About 20 KiB each, so a few hundred MiB at worst; a proxy that pools its connections stays far below. */
   connectionsMax: 10_000,
+  /** When the service stops, a request must arrive within this time: what is on its way needs less. */
+  incompleteMs: 1_000,
 };
 export type ConnectionLimits = typeof connectionLimits;
 /**
