@@ -49,7 +49,7 @@ const serverTests = [
 ];
 /**
  * What is delivered, and how it is operated: packages, images, charts, guides, examples, demo data, pages in a browser, the
- * command line, starts and stops, several processes, replicas, upgrades, backups. Only in `all`: they build and start a lot,
+ * command line, starts and stops, several processes, replicas, upgrades, restores. Only in `all`: they build and start a lot,
  * and a change of the service that breaks one of them mostly breaks another test too.
  */
 const deliveredTests = [
@@ -58,7 +58,7 @@ const deliveredTests = [
   'test/client/package.test.ts',
   'test/faults/{backfill,processes,replica,upgrade}.test.ts',
   'test/process/{cli,doctor,going-live,npm,start-stop,webhooks-setup}.test.ts',
-  'test/platform/{backup,embedded-postgres,replica}.test.ts',
+  'test/platform/{embedded-postgres,replica}.test.ts',
   'test/sandbox/{browser*,browser-library/**/*}.test.ts',
 ];
 /** It measures latencies under load, so it has the machine to itself. */
@@ -69,7 +69,7 @@ const longTests = [
   'test/events/{delivery-order,feed-order,streams}.test.ts',
   'test/api/{changes-while-due,lists,numbers,odd-responses,preview-refusals,previewed-bills}.test.ts',
   'test/api/{processor-failures,refused-writes,unpaid-subscriptions}.test.ts',
-  'test/{acceptance/{restore,seed},client/package,docs/examples,import/large,packages/{release,sandbox,server},platform/backup}.test.ts',
+  'test/{acceptance/{restore,seed},client/package,docs/examples,import/large,packages/{release,sandbox,server}}.test.ts',
 ];
 /** Many tests wait more than they work, so three more at a time than there are cores keep the cores busy. */
 const serverConcurrency = availableParallelism() + 3;
@@ -98,7 +98,6 @@ const longestFirst = [
   'test/webhooks/recovery.test.ts',
   'test/faults/crash-walk.test.ts',
   'test/faults/checkout-crashes.test.ts',
-  'test/platform/backup.test.ts',
   'test/faults/checkout-shoppers.test.ts',
   'test/security/erasure.test.ts',
   'test/process/processor-account.test.ts',

@@ -1,13 +1,11 @@
 import type { Command } from './command.ts';
 import { adoptAccount } from './commands/adopt-account.ts';
-import { backup } from './commands/backup.ts';
 import { checkUsage } from './commands/check-usage.ts';
 import { doctor } from './commands/doctor.ts';
 import { listEvents, replayEvent, showEvent } from './commands/events.ts';
 import { importAccount } from './commands/import.ts';
 import { createKey, listKeys, revokeKey } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
-import { restore } from './commands/restore.ts';
 import { resync } from './commands/resync.ts';
 import { sandbox } from './commands/sandbox.ts';
 import { seed } from './commands/seed.ts';
@@ -28,8 +26,6 @@ export const commands: readonly Command[] = [
   replayEvent,
   resync,
   checkUsage,
-  backup,
-  restore,
   importAccount,
   seed,
   adoptAccount,

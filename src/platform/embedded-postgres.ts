@@ -104,8 +104,6 @@ export async function findRunningPostgres(dataDir: string): Promise<EmbeddedPost
 interface HeldDataDir extends AsyncDisposable {
   /** The real path of `dataDir`. */
   readonly path: string;
-  /** The major version of the installed PostgreSQL. */
-  readonly majorVersion: string;
 }
 
 /** Locks the data directory of a stopped service, for commands that replace its files. */
@@ -114,13 +112,12 @@ export async function holdDataDir({
   logger,
 }: Pick<EmbeddedPostgresOptions, 'dataDir' | 'logger'>): Promise<HeldDataDir> {
   await using resources = new AsyncDisposableStack();
-  const { home, command, socketPath } = await openDataDir(dataDir, resources);
+  const { home, socketPath } = await openDataDir(dataDir, resources);
   const dataPath = clusterDataPath(home);
   if (await exists(dataPath)) await clearStaleServer(dataPath, socketPath, logger);
   const owned = resources.move();
   return {
     path: dirname(home),
-    majorVersion: command.majorVersion,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -57,11 +57,6 @@ export async function requireSchema({ url, folder }: Omit<MigrateOptions, 'logge
   );
 }
 
-/** The newest migration that this database has. Undefined if it has none. */
-export async function readSchemaVersion(client: pg.Client): Promise<string | undefined> {
-  return [...(await readApplied(client)).keys()].sort().at(-1);
-}
-
 /** The names of the migrations in the folder, in order. */
 export async function listMigrations(folder: string): Promise<readonly string[]> {
   return (await readdir(folder)).filter((name) => fileNamePattern.test(name)).sort();

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Logger } from '../logger.ts';
 import type { Binaries } from './binaries.ts';
 import { exists } from './pending-moves.ts';
-import { syncDir, writePrivateFile } from './private-files.ts';
+import { syncPath, writePrivateFile } from './private-files.ts';
 import { run, type ServerCommand } from './server-command.ts';
 import type { Owner } from './server-user.ts';
 import { EmbeddedPostgresError } from './start-error.ts';
@@ -86,10 +86,10 @@ async function createCluster(options: ClusterOptions): Promise<void> {
       `The embedded PostgreSQL could not create its database in ${home} (${output}).`,
     );
   }
-  await syncDir(unfinished);
+  await syncPath(unfinished);
   await rename(unfinished, join(home, clusterDirName));
-  await syncDir(home);
-  await syncDir(dirname(home));
+  await syncPath(home);
+  await syncPath(dirname(home));
 }
 
 /**

@@ -62,7 +62,7 @@ test('moves that were interrupted after any step are completed', async (t) => {
   ]);
   for (let done = 0; done <= steps.length; done += 1) {
     const dataDir = createDataDir(t, before);
-    writeFileSync(join(dataDir, 'postgres/pending-restore.json'), JSON.stringify(moves));
+    writeFileSync(join(dataDir, 'postgres/pending-moves.json'), JSON.stringify(moves));
     for (const [from, to] of steps.slice(0, done)) renameSync(join(dataDir, from), join(dataDir, to));
     await completeMoves(dataDir);
     assertMoved(dataDir);

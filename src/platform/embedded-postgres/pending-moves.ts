@@ -1,7 +1,6 @@
 import { readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isMissing } from './copy-files.ts';
-import { syncDir, writePrivateFile } from './private-files.ts';
+import { syncPath, writePrivateFile } from './private-files.ts';
 
 /** A folder that takes the place of another. Paths are relative to the data directory. */
 export interface FolderMove {
@@ -11,7 +10,7 @@ export interface FolderMove {
   readonly aside: string;
 }
 
-const fileName = join('postgres', 'pending-restore.json');
+const fileName = join('postgres', 'pending-moves.json');
 
 /**
  * Puts folders in place, all of them or none. The list of moves is on disk before the first one, so if this process
@@ -22,7 +21,7 @@ export async function moveTogether(dataDir: string, moves: readonly FolderMove[]
   await rm(`${path}.next`, { force: true });
   await writePrivateFile(`${path}.next`, JSON.stringify(moves));
   await rename(`${path}.next`, path);
-  await syncDir(dirname(path));
+  await syncPath(dirname(path));
   await completeMoves(dataDir);
 }
 
@@ -42,11 +41,11 @@ export async function completeMoves(dataDir: string): Promise<void> {
     if (!(await exists(join(dataDir, from)))) continue;
     if (await exists(join(dataDir, to))) await rename(join(dataDir, to), join(dataDir, aside));
     await rename(join(dataDir, from), join(dataDir, to));
-    await syncDir(dirname(join(dataDir, to)));
-    await syncDir(dirname(join(dataDir, from)));
+    await syncPath(dirname(join(dataDir, to)));
+    await syncPath(dirname(join(dataDir, from)));
   }
   await rm(path);
-  await syncDir(dirname(path));
+  await syncPath(dirname(path));
 }
 
 export async function exists(path: string): Promise<boolean> {
@@ -57,4 +56,8 @@ export async function exists(path: string): Promise<boolean> {
     if (isMissing(error)) return false;
     throw error;
   }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -14,8 +14,8 @@ export async function writePrivateFile(path: string, content: string | Buffer): 
   await file.sync();
 }
 
-/** A new or renamed entry survives a power failure only once its folder is synced too. */
-export async function syncDir(path: string): Promise<void> {
-  await using dir = await open(path, 'r');
-  await dir.sync();
+/** Syncs a file or a folder: a new or renamed entry survives a power failure only once its folder is synced too. */
+export async function syncPath(path: string): Promise<void> {
+  await using entry = await open(path, 'r');
+  await entry.sync();
 }

@@ -10,8 +10,6 @@ const defaults = {
   shared_buffers: '128MB',
   // Large enough for a burst of webhooks without a checkpoint, small enough for recovery within seconds.
   max_wal_size: '512MB',
-  // An embedded server has no replicas, but a backup of a running one needs what a replica needs.
-  wal_level: 'replica',
   max_wal_senders: '0',
   max_logical_replication_workers: '0',
   fsync: 'on',
