@@ -223,6 +223,12 @@ export const errorCatalogue = {
     example:
       'Other requests are changing the subscription. This request did not change it. Repeat this request.',
   }),
+  subscription_limit_reached: failure(409, 'Subscription changed too often', {
+    when: 'The processor takes no more changes of this subscription now: 10 new invoices a minute, 20 a day, 200 changes of its quantity an hour.',
+    advice: 'Send `proration: nextInvoice` to bill changes together, or repeat the request later.',
+    example:
+      'The processor limits one subscription to 10 new invoices a minute, 20 a day, and 200 changes of its quantity an hour. Nothing was charged. Bill several changes together: send `proration` as `nextInvoice`, or repeat this request later.',
+  }),
   concurrent_change: failure(409, 'Changed elsewhere', {
     when: 'The subscription was repeatedly changed outside Till at the same time.',
     advice: 'Repeat the request.',

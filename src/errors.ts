@@ -25,6 +25,8 @@ interface FailureExtras extends ProblemFields {
    * this failure for a day. To continue, look up the object first, then use another processor key.
    */
   readonly replayed?: boolean;
+  /** Only this object is in the way at the processor. The same call for another object may succeed. */
+  readonly isOfObject?: true;
   readonly cause?: unknown;
 }
 
@@ -62,6 +64,16 @@ export function isDefiniteRefusal(error: unknown): error is Failure {
   return error instanceof Failure && error.code === 'processor_rejected' && error.extras.effect !== 'unknown';
 }
 
+/** Whether the processor refused a change, so that it has no effect: its values, or one more change at this time. */
+export function isRefusedChange(error: unknown): boolean {
+  if (isDefiniteRefusal(error)) return true;
+  return (
+    error instanceof Failure &&
+    error.code === 'subscription_limit_reached' &&
+    error.extras.effect !== 'unknown'
+  );
+}
+
 /** Whether the processor may still carry out the failed call. A complete response, even an invalid one, has ended it. */
 export function mayBeInProgress(error: unknown): boolean {
   return (
@@ -84,5 +96,5 @@ const outages: readonly FailureCode[] = [
 ];
 
 export function isOutageOfAll(error: unknown): boolean {
-  return error instanceof Failure && outages.includes(error.code);
+  return error instanceof Failure && outages.includes(error.code) && error.extras.isOfObject !== true;
 }

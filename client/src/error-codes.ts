@@ -38,6 +38,7 @@ export type ErrorCode =
   | 'pending_change'
   | 'payment_due'
   | 'subscription_busy'
+  | 'subscription_limit_reached'
   | 'concurrent_change'
   | 'payment_not_cancelable'
   | 'payment_not_capturable'

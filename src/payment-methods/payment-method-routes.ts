@@ -97,7 +97,7 @@ export function registerPaymentMethodRoutes(app: FastifyInstance, methods: Payme
       'If the request fails halfway, repeat it to complete the rest.',
     body: body(DefaultBody, { paymentMethodId: example.id }),
     response: { 200: response('The new default.', PaymentMethodSchema, example) },
-    failures: ['subscription_busy'],
+    failures: ['subscription_busy', 'subscription_limit_reached'],
     callsProcessor: true,
     run: async ({ params, body }) => toResponse(await methods.setDefault(params.id, body.paymentMethodId)),
   });

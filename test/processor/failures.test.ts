@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { inspect } from 'node:util';
-import type { FailureCode } from '../../src/errors.ts';
+import { type FailureCode, isOutageOfAll } from '../../src/errors.ts';
 import { describeError } from '../../src/platform/logger.ts';
 import { failureOf, startAdapter } from './adapter.ts';
 import { respond, type Script, startScriptedServer } from './scripted-server.ts';
@@ -41,6 +41,9 @@ const down: Expected = {
   outcome: 'unavailable',
 };
 
+/** Which limit a request has exceeded. */
+const reason = 'stripe-rate-limited-reason';
+
 describe('a response that is an error of the API', () => {
   const table: readonly [number, Record<string, unknown>, Record<string, string>, Expected][] = [
     [400, { code: 'amount_too_small', param: 'amount' }, {}, rejected],
@@ -56,9 +59,22 @@ describe('a response that is an error of the API', () => {
     [404, { message: 'Unrecognized request URL' }, {}, { ...invalidResponse, effect: 'none' }],
     [400, { type: 'idempotency_error' }, {}, invalidResponse],
     [429, { code: 'rate_limit' }, {}, { ...down, effect: 'none' }],
-    [429, { code: 'lock_timeout' }, {}, { ...down, effect: 'none' }],
+    [429, { code: 'rate_limit' }, { [reason]: 'endpoint-rate' }, { ...down, effect: 'none' }],
+    [
+      429,
+      { code: 'rate_limit' },
+      { [reason]: 'resource-specific' },
+      { ...down, effect: 'none', attempts: 1 },
+    ],
+    [429, { code: 'lock_timeout' }, {}, { ...down, effect: 'none', attempts: 7 }],
+    [
+      429,
+      { code: 'lock_timeout' },
+      { 'stripe-should-retry': 'false' },
+      { ...down, effect: 'none', attempts: 1 },
+    ],
     [400, { code: 'rate_limit' }, {}, { ...down, effect: 'none' }],
-    [409, { type: 'idempotency_error', code: 'idempotency_key_in_use' }, {}, down],
+    [409, { type: 'idempotency_error', code: 'idempotency_key_in_use' }, {}, { ...down, attempts: 7 }],
     [424, {}, {}, down],
     [500, { type: 'api_error' }, {}, down],
     [503, { type: 'api_error' }, {}, down],
@@ -90,6 +106,53 @@ describe('a response that is an error of the API', () => {
     assert.equal(failure.message, 'At least 50.');
     assert.equal(failure.extras.processorCode, 'amount_too_small');
     assert.equal(failure.extras.processorParam, 'amount');
+  });
+
+  test('a locked object is written later under the same idempotency key, and is no outage', async (t) => {
+    const server = await startScriptedServer(t, (response, _seen, count) => {
+      if (count < 6) respond(response, 429, wireError({ code: 'lock_timeout' }));
+      else respond(response, 200, paymentIntent);
+    });
+    const { processor } = startAdapter(t, server.url);
+    await processor.payments.create(newPayment);
+    assert.deepEqual(
+      new Set(server.seen.map(({ headers }) => headers['idempotency-key'])),
+      new Set(['key-1']),
+    );
+    assert.equal(server.seen.length, 7);
+
+    const { failure } = await createAgainst(t, (response) =>
+      respond(response, 429, wireError({ code: 'lock_timeout' })),
+    );
+    assert.match(failure.message, /^The processor is writing this object for another request\. Retry later/);
+    // The next object may be free.
+    assert.equal(isOutageOfAll(failure), false);
+  });
+
+  test('a locked object leaves no time for an attempt beyond the deadline', async (t) => {
+    const server = await startScriptedServer(t, (response) =>
+      respond(response, 429, wireError({ code: 'lock_timeout' })),
+    );
+    const { processor } = startAdapter(t, server.url, { limits: { deadlineMs: 300, retryDelayMs: 200 } });
+    const failure = await failureOf(processor.payments.create(newPayment));
+    assert.equal(failure.code, 'processor_unavailable');
+    assert.ok(server.seen.length <= 2, `${server.seen.length} attempts`);
+  });
+
+  test('a limit of one subscription is refused with what to do, and not repeated', async (t) => {
+    const server = await startScriptedServer(t, (response) =>
+      respond(response, 429, wireError({ code: 'rate_limit' }), { [reason]: 'resource-specific' }),
+    );
+    const { processor, outcomes } = startAdapter(t, server.url);
+    const change = { processorSubscriptionId: 'sub_1', metadata: { order: '1' }, idempotencyKey: 'key-1' };
+    const failure = await failureOf(processor.subscriptions.update(change));
+    assert.equal(failure.code, 'subscription_limit_reached');
+    assert.equal(failure.extras.effect, 'none');
+    assert.equal(failure.extras.retryAfterSeconds, undefined);
+    assert.match(failure.message, /20 a day.*nextInvoice/);
+    assert.equal(server.seen.length, 1);
+    assert.deepEqual(await outcomes(), { 'subscriptions.update rejected': 1 });
+    assert.equal((await failureOf(processor.subscriptions.readToPay('sub_1'))).code, 'processor_unavailable');
   });
 
   test('a failure that the processor remembers under the idempotency key says so', async (t) => {

@@ -35,6 +35,14 @@ export interface PassingResponse {
 /** Returns what comes back instead. */
 export type Alter = (response: PassingResponse) => unknown;
 
+/** What the processor refuses, instead of carrying it out. */
+export interface Refusing {
+  readonly path: RegExp;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: object;
+}
+
 /** An HTTP proxy between Till and the processor. It sees every request, can hold it back, and can change it. */
 export interface ProcessorProxy {
   readonly url: string;
@@ -51,6 +59,8 @@ export interface ProcessorProxy {
   /** Changes successful responses from now on. */
   alterResponses(alter: Alter): void;
   passUnaltered(): void;
+  /** Refuses these changes from now on. Undefined: none. */
+  refuse(refusing: Refusing | undefined): void;
   /** From now on, responds to every change with the unchanged object, and does not carry it out. */
   ignoreChanges(): void;
 }
@@ -64,6 +74,7 @@ export async function startProcessorProxy({
   const seen: SeenRequest[] = [];
   const holding = createHolding();
   let alter: Alter | undefined;
+  let refusing: Refusing | undefined;
   let ignoresChanges = false;
   const server = http.createServer(async (request, response) => {
     const { method = '', url = '', headers } = request;
@@ -74,6 +85,11 @@ export async function startProcessorProxy({
     const body = await request.toArray();
     const { sent, onResponse } = holding.holdIfTold(passing);
     await sent;
+    if (refusing !== undefined && method !== 'GET' && refusing.path.test(path)) {
+      response.writeHead(refusing.status, { 'content-type': 'application/json', ...refusing.headers });
+      response.end(JSON.stringify(refusing.body));
+      return;
+    }
     const changed = ignoresChanges && method !== 'GET' ? /^\/v1\/\w+\/\w+/.exec(path)?.[0] : undefined;
     const forwarded =
       changed === undefined
@@ -114,6 +130,9 @@ export async function startProcessorProxy({
     },
     passUnaltered: () => {
       alter = undefined;
+    },
+    refuse: (next) => {
+      refusing = next;
     },
     ignoreChanges: () => {
       ignoresChanges = true;

@@ -96,6 +96,7 @@ export function registerSubscriptionUpdateRoutes(
       'payment_declined',
       ...changeFailures,
       'subscription_busy',
+      'subscription_limit_reached',
       'concurrent_change',
       'already_subscribed',
     ],
@@ -118,7 +119,7 @@ export function registerSubscriptionUpdateRoutes(
     response: {
       200: response('The client secret.', ClientSecretSchema, { clientSecret: clientSecretExample }),
     },
-    failures: ['subscription_busy'],
+    failures: ['subscription_busy', 'subscription_limit_reached'],
     callsProcessor: true,
     run: async ({ params }) => ({ clientSecret: await subscriptions.readClientSecret(params.id) }),
   });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { Failure, isDefiniteRefusal } from '../../errors.ts';
+import { Failure, isRefusedChange } from '../../errors.ts';
 import {
   type CheckedOperation,
   type FoundClaim,
@@ -159,7 +159,7 @@ function inSteps(
         return await change(found, { ...write, idempotencyKey });
       } catch (error) {
         if (!(error instanceof Failure && error.code === 'concurrent_change')) {
-          if (!isDefiniteRefusal(error)) throw error;
+          if (!isRefusedChange(error)) throw error;
           const current = await subscriptionChanges.read(processorSubscriptionId);
           await applyResponse(database, mirror, current.subscription, subscription);
           if (current.state === found.state) throw error;

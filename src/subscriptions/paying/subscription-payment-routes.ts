@@ -65,7 +65,13 @@ export function registerSubscriptionPaymentRoutes(
         olderUnpaidInvoiceIds: [],
       }),
     },
-    failures: ['payment_declined', 'authentication_required', 'nothing_to_pay', 'subscription_busy'],
+    failures: [
+      'payment_declined',
+      'authentication_required',
+      'nothing_to_pay',
+      'subscription_busy',
+      'subscription_limit_reached',
+    ],
     callsProcessor: true,
     run: ({ params, body: { idempotencyKey: _, invoiceId, ...method } }, key) => {
       const invoice = invoiceId === undefined ? {} : { invoiceId: invoiceId.toLowerCase() };

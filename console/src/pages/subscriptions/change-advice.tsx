@@ -14,5 +14,7 @@ export function adviceOnChange(error: unknown): ComponentChildren {
     return <a href={pageOf('subscription', error.subscriptionId)}>Open the other subscription</a>;
   if (isTillError(error, 'subscription_busy', 'concurrent_change'))
     return 'Check the subscription and the preview, and try again.';
+  if (isTillError(error, 'subscription_limit_reached'))
+    return 'Here: choose “With the next renewal”, or try again later.';
   return undefined;
 }

@@ -1,4 +1,4 @@
-import { Failure, isDefiniteRefusal } from '../../../errors.ts';
+import { Failure, isRefusedChange } from '../../../errors.ts';
 import type { SubscriptionFacts } from '../../../model/subscription.ts';
 import { type Attempt, concurrentChange, notReached } from '../../port/attempt.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
@@ -42,7 +42,7 @@ export async function changeAtPeriodEnd(
     );
     if (attempt.outcome !== 'done') throw notReached(attempt, 'subscription', 'unchanged');
   } catch (error) {
-    if (!isDefiniteRefusal(error)) throw error;
+    if (!isRefusedChange(error)) throw error;
     const current = await readChangeable(context, processorSubscriptionId);
     // Another request has released the schedule meanwhile.
     if (current.processorPlanningId === null) throw concurrentChange();

@@ -20,7 +20,7 @@ export interface CallLimits {
   /** Retries after the first attempt. More would only add to the load of a processor that is down. */
   readonly retriesMax: number;
   /**
-   * The delay before the first retry. It doubles before the second. Half of it is random, so that callers don't retry
+   * The delay before the first retry. It doubles before each of the next two. Half of it is random, so that callers don't retry
    * at the same time.
    */
   readonly retryDelayMs: number;
@@ -35,6 +35,14 @@ export const callLimits: CallLimits = {
 
 /** If less time is left, another attempt would certainly time out. */
 const attemptTimeoutMsMin = 20;
+
+/**
+ * Retries while the processor works on another request for the same object or under the same processor key. It takes up to
+ * four seconds for one, and these retries about six.
+ */
+const conflictRetriesMax = 6;
+/** Delays double this often. */
+const delayDoublingsMax = 2;
 
 /** When to retry if too many calls are in progress: each takes a fraction of a second. */
 const overloadedRetryAfterSeconds = 1;
@@ -90,7 +98,7 @@ export function createCaller(
       }
       inFlight += 1;
       try {
-        const attempt = () => tryUntilDeadline({ kind, ...call }, limits, startedMs, observe);
+        const attempt = () => tryUntilDeadline({ kind, operation, ...call }, limits, startedMs, observe);
         return await inSpan(`processor ${operation}`, () => whileWaiting(attempt), { kind: 'client' });
       } finally {
         inFlight -= 1;
@@ -110,7 +118,10 @@ export function gateCalls({ read, write }: ProcessorCaller, before: () => Promis
   return { read: gated(read), write: gated(write) };
 }
 
-type CallOfKind<T> = ProcessorCall<T> & { readonly kind: 'read' | 'write' };
+type CallOfKind<T> = ProcessorCall<T> & {
+  readonly kind: 'read' | 'write';
+  readonly operation: ProcessorOperation;
+};
 
 async function tryUntilDeadline<T>(
   call: CallOfKind<T>,
@@ -133,11 +144,12 @@ async function tryUntilDeadline<T>(
       observe('ok');
       return result;
     } catch (error) {
-      const failed = classifyError(error);
+      const failed = classifyError(error, call.operation);
       maybeDone ||= failed.maybeDone;
       const delayMs = delayBefore(retries, limits);
       const timeLeft = deadlineMs - performance.now() - delayMs > attemptTimeoutMsMin;
-      if (failed.worthRetrying && retries < limits.retriesMax && timeLeft) {
+      const retriesMax = failed.isConflict ? conflictRetriesMax : limits.retriesMax;
+      if (failed.worthRetrying && retries < retriesMax && timeLeft) {
         await wait(delayMs);
         continue;
       }
@@ -182,5 +194,5 @@ function isOldRefusal({ replayed, refusal }: FailedCall): boolean {
 }
 
 function delayBefore(retry: number, limits: CallLimits): number {
-  return limits.retryDelayMs * 2 ** retry * (1 - Math.random() / 2);
+  return limits.retryDelayMs * 2 ** Math.min(retry, delayDoublingsMax) * (1 - Math.random() / 2);
 }

@@ -2,7 +2,7 @@ import { Failure, type FailureCode } from '../../../errors.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { HttpClientError } from './http-client.ts';
-import type { ProcessorOutcome } from './operations.ts';
+import type { ProcessorOperation, ProcessorOutcome } from './operations.ts';
 import { Stripe } from './stripe-package.ts';
 
 /** The processor's response to a call that it did not carry out. */
@@ -26,6 +26,10 @@ export interface FailedCall {
   readonly worthRetrying: boolean;
   /** Whether the call may have taken effect. */
   readonly maybeDone: boolean;
+  /** Another request is in the way for a while, so more attempts are worth it. */
+  readonly isConflict?: true;
+  /** Only this object is in the way. */
+  readonly isOfObject?: true;
   readonly retryAfterSeconds?: number;
   readonly replayed?: boolean;
   /** Set if the processor understood the call and refused it. */
@@ -34,6 +38,8 @@ export interface FailedCall {
 
 /** When to retry if the processor does not say: long enough for a short fault to pass, short enough for a person. */
 const retryAfterSecondsDefault = 2;
+/** When to retry if the object itself is limited. The shortest of these limits counts the changes of a minute. */
+const retryAfterSecondsOfLimit = 60;
 /** The longest delay that is passed on to callers. After a longer one they would retry too late. */
 const retryAfterSecondsMax = 300;
 /** Enough for the processor's longest messages. */
@@ -48,8 +54,16 @@ const noReason =
 /** The codes for an object, or an upcoming invoice, that does not exist. An unknown path has no code. */
 const codesOfMissing: readonly (string | undefined)[] = ['resource_missing', 'invoice_upcoming_none'];
 
+/** Changes of one subscription. The processor limits how many invoices they create, and how often quantities change. */
+const changesOfSubscription: readonly ProcessorOperation[] = [
+  'subscriptions.update',
+  'subscriptions.resume',
+  'subscription_schedules.create',
+  'subscription_schedules.update',
+];
+
 /** Decides what an error of a call means. This is the only place that does. */
-export function classifyError(error: unknown): FailedCall {
+export function classifyError(error: unknown, operation: ProcessorOperation): FailedCall {
   if (error instanceof UnmappableError) return invalidResponse(error.message);
   // The package throws plain errors when it cannot parse a field of a response.
   if (!(error instanceof Stripe.errors.StripeError)) return invalidResponse('it cannot be parsed');
@@ -64,17 +78,13 @@ export function classifyError(error: unknown): FailedCall {
       maybeDone: false,
     };
   }
-  if (status === 429 || error.code === 'rate_limit') {
-    return unavailable(error, {
-      detail: 'The processor limits the rate of requests. Retry later.',
-      maybeDone: false,
-    });
-  }
+  if (status === 429 || error.code === 'rate_limit') return limited(error, operation);
   // Another call with this processor key is in progress, or an object that it needs is locked.
   if (status === 409) {
     return unavailable(error, {
       detail: `The processor is still working on an earlier request. ${retrySafely}`,
       maybeDone: true,
+      isConflict: true,
     });
   }
   // 424: a dependency of the processor failed.
@@ -103,6 +113,7 @@ export function callFailure(failed: FailedCall, effect: 'none' | 'unknown', caus
     cause: withoutRequest(cause),
     ...(failed.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: failed.retryAfterSeconds }),
     ...(failed.replayed === undefined ? {} : { replayed: failed.replayed }),
+    ...(failed.isOfObject === undefined ? {} : { isOfObject: failed.isOfObject }),
     ...(failed.refusal?.code == null ? {} : { processorCode: failed.refusal.code }),
     ...(failed.refusal?.param == null ? {} : { processorParam: failed.refusal.param }),
   });
@@ -139,7 +150,46 @@ function classifyHttpError(error: InstanceType<typeof Stripe.errors.StripeConnec
 
 type StripeError = InstanceType<typeof Stripe.errors.StripeError>;
 
-function unavailable(error: StripeError, what: { detail: string; maybeDone: boolean }): FailedCall {
+/** A 429: too many requests, too many changes of one object, or an object that is locked. None has an effect. */
+function limited(error: StripeError, operation: ProcessorOperation): FailedCall {
+  const isOfObject = true;
+  if (error.code === 'lock_timeout')
+    return unavailable(error, {
+      ...{ isConflict: true, isOfObject, maybeDone: false },
+      detail: `The processor is writing this object for another request. ${retrySafely}`,
+    });
+  // The processor documents this reason, and no code, for the limits of single objects.
+  if (header(error, 'stripe-rate-limited-reason') !== 'resource-specific')
+    return unavailable(error, {
+      maybeDone: false,
+      detail: 'The processor limits the rate of requests. Retry later.',
+    });
+  if (changesOfSubscription.includes(operation)) return subscriptionLimitReached;
+  return {
+    ...unavailable(error, {
+      ...{ isOfObject, maybeDone: false },
+      detail: 'The processor limits how often this object changes. Retry later.',
+    }),
+    // No time within the deadline is long enough.
+    worthRetrying: false,
+    retryAfterSeconds: Math.max(retryAfterSecondsOfLimit, retryAfterOf(error)),
+  };
+}
+
+const subscriptionLimitReached: FailedCall = {
+  outcome: 'rejected',
+  code: 'subscription_limit_reached',
+  detail:
+    'The processor limits one subscription to 10 new invoices a minute, 20 a day, and 200 changes of its quantity an ' +
+    'hour. Nothing was charged. Bill several changes together: send `proration` as `nextInvoice`, or repeat this ' +
+    'request later.',
+  worthRetrying: false,
+  maybeDone: false,
+};
+
+type Unavailable = Pick<FailedCall, 'detail' | 'isConflict' | 'isOfObject' | 'maybeDone'>;
+
+function unavailable(error: StripeError, what: Unavailable): FailedCall {
   // The processor repeats a stored failure for a day, word for word. A failure that it marks as final has the same
   // effect.
   const replayed = header(error, 'idempotent-replayed') === 'true';
