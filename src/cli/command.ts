@@ -2,9 +2,15 @@ import { parsePlainInteger } from '../platform/plain-integer.ts';
 import type { Config, inspectConfig } from '../till/config.ts';
 import type { Output } from './output.ts';
 
-/** An invalid command line. The message says what to do; the usage of the command is printed with it. */
+/** An invalid command line. Its message is printed with the usage of the command, or with the commands of the group. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
+  readonly group: string;
+
+  constructor(message: string, group = '') {
+    super(message);
+    this.group = group;
+  }
 }
 
 /** An argument without a name, such as the ID of `events show ID`. */

@@ -6,7 +6,7 @@ import { commands } from './commands.ts';
 import { helpOf, helpOfCommands, usageOf } from './help.ts';
 import { Interrupted } from './interrupted.ts';
 import { Output, type Terminal } from './output.ts';
-import { CommandLineError, parseCommandLine, type Request } from './parse.ts';
+import { findCommand, parseArguments, type Request } from './parse.ts';
 
 /** The process that a command runs in, or a replacement in tests. */
 interface Surroundings {
@@ -24,7 +24,7 @@ const exitCodes = { done: 0, failed: 1, badCommandLine: 2 };
 export async function runCommandLine(args: readonly string[], around: Surroundings): Promise<number> {
   let request: Request | undefined;
   try {
-    request = parseCommandLine(args, commands);
+    request = findCommand(args, commands);
     if (request.kind === 'run') return await runCommand(request, around);
     around.stdout.write(textOf(request));
     return exitCodes.done;
@@ -32,8 +32,7 @@ export async function runCommandLine(args: readonly string[], around: Surroundin
     // The terminal also signals child processes, so one of them may have failed first.
     const cause: unknown = around.signal.aborted ? around.signal.reason : error;
     if (cause instanceof Interrupted) return cause.exitCode;
-    const subject = request?.kind === 'run' ? request.command : '';
-    return report(error, subject, around.stderr);
+    return report(error, request?.kind === 'run' ? request.command : undefined, around.stderr);
   }
 }
 
@@ -43,9 +42,10 @@ function textOf(request: Exclude<Request, { kind: 'run' }>): string {
 }
 
 async function runCommand(
-  { command, values, positionals, isJson }: Extract<Request, { kind: 'run' }>,
+  { command, args }: Extract<Request, { kind: 'run' }>,
   around: Surroundings,
 ): Promise<number> {
+  const { values, positionals, isJson } = parseArguments(command, args);
   const { environment, workingDir, stdout, stderr } = around;
   const output = new Output({ isJson, stdout, stderr });
   await command.run({
@@ -66,10 +66,9 @@ async function runCommand(
   return output.exitCode;
 }
 
-function report(error: unknown, running: Command | '', stderr: Terminal): number {
+function report(error: unknown, running: Command | undefined, stderr: Terminal): number {
   if (error instanceof UsageError) {
-    const subject = error instanceof CommandLineError ? error.subject : running;
-    const usage = typeof subject === 'string' ? helpOfCommands(commands, subject) : usageOf(subject);
+    const usage = running === undefined ? helpOfCommands(commands, error.group) : usageOf(running);
     stderr.write(`${error.message}\n\n${usage}`);
     return exitCodes.badCommandLine;
   }

@@ -29,7 +29,7 @@ test('the bin ends a bad command line with exit code 2 and the usage on standard
   await assert.rejects(bin('keys', 'create'), (error: CommandOutcome) => {
     assert.equal(error.code, 2);
     assert.equal(error.stdout, '');
-    assert.match(error.stderr, /^--name is missing: --name NAME\.\n\nUsage: till keys create --name NAME/);
+    assert.match(error.stderr, /^--name needs a value: --name NAME\.\n\nUsage: till keys create --name NAME/);
     return true;
   });
   assert.match((await bin('--help')).stdout, /^Usage: till COMMAND\n/);
