@@ -90,7 +90,7 @@ create index payments_subscription_idx on till.payments (processor_subscription_
 
 -- Facets: columns with few different values together. A list walks the rows of each of these values that it selects,
 -- in the order of the list. So one index serves every combination of filters on its columns. See
--- docs/decisions/0070-facets.md. The place of nulls makes each of these indexes the only one in its order, so that
+-- docs/decisions/0022-lists.md. The place of nulls makes each of these indexes the only one in its order, so that
 -- PostgreSQL 15 to 17 can use it with equalities. No column has nulls.
 create index payments_facet_idx on till.payments (currency, status, marks, created_at nulls first, id) include (amount);
 create index payments_detail_idx on till.payments (detail, currency, status, marks, created_at nulls first, id)

@@ -93,7 +93,7 @@ create table till.import_external_ids (
 );
 
 -- Backfills: after an upgrade, rows lack what only the new release mirrors. One process then reads the objects again.
--- See docs/decisions/0071-backfills.md.
+-- See docs/decisions/0031-import-and-backfills.md.
 create table till.backfills (
   -- The processor lists only open checkouts, so their rows cannot be completed in this way.
   resource text primary key

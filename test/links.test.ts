@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { basename, dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { headingAnchors } from '../site/heading-anchors.ts';
@@ -54,7 +54,7 @@ test('every page of docs/ is reachable from docs/README.md', () => {
 });
 
 test('every page says in its first line for whom it is, and ends with what to read next', () => {
-  // The reference is written from the code, and decisions are records of the past.
+  // The reference is written from the code, and decisions have a form of their own.
   const guides = [...pages].filter(([path]) =>
     /^(docs\/[^/]+|(client|sandbox|examples\/shop)\/README)\.md$/.test(path),
   );
@@ -120,3 +120,18 @@ function hasAnchor(path: string, anchor: string): boolean {
   if (page === undefined) return statSync(join(root, path)).isFile() && /^L\d+(-L\d+)?$/.test(anchor);
   return headingAnchors(page.headings.map(({ text }) => text)).includes(decodeURIComponent(anchor));
 }
+
+test('decisions stay short: at most 35 pages of less than 400 words, each in the index under its title', () => {
+  const paths = [...pages.keys()].filter((path) => /^docs\/decisions\/\d/.test(path));
+  assert.ok(paths.length <= 35, `${paths.length} pages`);
+  const index = readFileSync(join(root, 'docs/decisions/README.md'), 'utf8');
+  for (const path of paths) {
+    const text = readFileSync(join(root, path), 'utf8');
+    const words = text.trim().split(/\s+/).length;
+    assert.ok(words < 400, `${path} has ${words} words`);
+    for (const part of ['**Question.**', '**Answer', '**Rejected.**'])
+      assert.ok(text.includes(part), `${path} has no ${part}`);
+    const [, number = '', title = ''] = /^# (\d{4}) (.*)/.exec(text) ?? [];
+    assert.ok(index.includes(`- [${number}](${basename(path)}) ${title}\n`), `${path} is not in the index`);
+  }
+});

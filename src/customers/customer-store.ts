@@ -137,7 +137,7 @@ export class CustomerStore extends MirrorStore<Customer> {
   /**
    * Until this transaction ends, a deletion of these customers does not erase the metadata of their objects. Inserting
    * a row that refers to a customer takes the same lock, and so does storing an event with personal data. The lock
-   * conflicts only with `awaitHolders`, so it can follow locks of other rows: see decision 0012 for the order of all
+   * conflicts only with `awaitHolders`, so it can follow locks of other rows: see decision 0027 for the order of all
    * locks.
    */
   hold(tx: Transaction, ids: readonly string[]): void {

@@ -60,7 +60,7 @@ const begins = `coalesce(starts_with(searched, ${beginning}) or strpos(searched,
 
 /**
  * Finds up to $2 customers for the text $1. The newest customers are compared first. Only if they have too few matches
- * are the indexes used, and then only up to a limit, so that a search takes a bounded time: see decision 0054.
+ * are the indexes used, and then only up to a limit, so that a search takes a bounded time: see decision 0023.
  */
 export const peopleSearch = (columns: string) => `
   with ${choosing('$1::text')},

@@ -26,7 +26,7 @@ const pageMax = 0xffff_ffff;
 
 /**
  * Writes a cursor. `query` is the list and its filters: the checksum covers it, so that a cursor is accepted only for
- * its own query. The cursor contains no values of the query. See docs/decisions/0017-cursors.md.
+ * its own query. The cursor contains no values of the query. See docs/decisions/0022-lists.md.
  */
 export function encodeCursor({ amount, createdAt, id, page }: ListPosition, query: string): string {
   const bytes = Buffer.alloc(amount === undefined ? amountAt : amountAt + amountBytes);

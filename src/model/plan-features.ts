@@ -3,7 +3,7 @@ export type PlanFeatures = Readonly<Record<string, boolean | number | string>>;
 
 export const noFeatures: PlanFeatures = {};
 
-/** The processor keeps the features in the plan's metadata. With these limits they always fit: see decision 0022. */
+/** The processor keeps the features in the plan's metadata. With these limits they always fit: see decision 0012. */
 export const featuresMax = 50;
 export const featureKeyLengthMax = 40;
 export const featureTextLengthMax = 100;

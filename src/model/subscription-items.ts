@@ -75,7 +75,7 @@ type RecordedMain = Pick<ItemValues, 'processorMainItemId'>;
 /**
  * The item of the main plan. Undefined if no price is a Till plan. It is the item that Till's newest change has marked,
  * else the recorded one while it is there, so that an item that is added elsewhere does not take its place. Without
- * either, it is the oldest whose plan is not an add-on, else the oldest. See decision 0049.
+ * either, it is the oldest whose plan is not an add-on, else the oldest. See decision 0012.
  */
 export function mainItem<Item extends SubscriptionItemFacts>(
   { items, mainMark }: ItemList<Item>,

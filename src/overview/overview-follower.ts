@@ -90,7 +90,7 @@ interface CountedBatch {
 
 /**
  * Keeps the numbers of the overview: it counts each event once, in the order of the feed, up to the horizon. The position
- * changes in the transaction of the numbers, so a crash repeats nothing and skips nothing. See decision 0035.
+ * changes in the transaction of the numbers, so a crash repeats nothing and skips nothing. See decision 0024.
  */
 export class OverviewFollower {
   readonly #parts: FollowerParts;

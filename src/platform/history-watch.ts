@@ -17,8 +17,8 @@ interface Sight {
 }
 
 /**
- * Notices a failover or a restore, after which the newest commits may be missing: see `till.history` and decision 0046. Leases
- * and readers of events compare the history by themselves, in statements that they run anyway.
+ * Notices a failover or a restore, after which the newest commits may be missing: see `till.history` and decision 0009.
+ * Leases and readers of events compare the history by themselves, in statements that they run anyway.
  */
 export class HistoryWatch {
   readonly #parts: HistoryWatchParts;

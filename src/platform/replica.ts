@@ -47,7 +47,7 @@ type Attempt<T> = { readonly result: T; readonly at: Position } | { readonly rea
 
 /**
  * Serves reads from a replica, if it has what the caller has seen and lags no more than the limit; otherwise from the
- * primary. The check and the read share a session, because an address may lead to several replicas. See decision 0061.
+ * primary. The check and the read share a session, because an address may lead to several replicas. See decision 0029.
  */
 export class Replica implements ReadRouter {
   readonly #parts: ReplicaParts;

@@ -18,8 +18,8 @@ interface Reserved {
 }
 
 /**
- * The current history, if recovery has not passed in it: commits may be lost (decision 0046). Otherwise null. Part of the
- * statements that every request for a group makes anyway.
+ * The current history, if recovery has not passed in it: commits may be lost (decision 0009). Otherwise null. It is part
+ * of the statements that every request for a group makes anyway.
  */
 const newHistory = `(select till.history() from till.recovery where history <> till.history()) as "newHistory"`;
 

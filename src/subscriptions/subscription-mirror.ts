@@ -192,7 +192,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     };
   }
 
-  /** The amounts that waited for the voided invoice must not be lost with it. See decision 0026. */
+  /** The amounts that waited for the voided invoice must not be lost with it. See decision 0016. */
   async #restoreAndRefresh(
     key: string,
     restores: (status: SubscriptionStatus) => boolean = () => true,

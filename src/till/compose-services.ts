@@ -74,7 +74,7 @@ import { composeUsage } from './compose-usage.ts';
 import type { Config } from './config.ts';
 
 /**
- * As long as the deadline of a processor call. Slower work may be taken over, which does no harm: see decision 0007.
+ * As long as the deadline of a processor call. Slower work may be taken over, which does no harm: see decision 0008.
  */
 const leaseMs = 10_000;
 

@@ -16,7 +16,7 @@ import { type WelcomeFacts, welcome } from './welcome.ts';
 
 /**
  * Every object starts in the new generation. Otherwise V8 may conclude from the first requests that some objects of
- * requests live long, and create these in the old generation for as long as the process runs (decision 0082).
+ * requests live long, and create these in the old generation for as long as the process runs (decision 0034).
  */
 setFlagsFromString('--no-allocation-site-pretenuring');
 

@@ -12,7 +12,7 @@ import { readExamples } from './support/page-examples.ts';
 import { runShell } from './support/run-shell.ts';
 import { checkTypes, runTypescript } from './support/run-typescript.ts';
 
-/** A map of the code, records of the past, and benchmarks that take half an hour. */
+/** Decisions, benchmarks that take half an hour, a map of the code, and the changelog. */
 const withoutExamples = /^(docs\/decisions\/|bench\/|ARCHITECTURE\.md$|CHANGELOG\.md$)/;
 const pages = new Map(
   findPages(projectFolder)

@@ -113,7 +113,7 @@ for (const [name, { list, values }] of Object.entries(lists))
     const read: { readonly what: string; readonly few: number; readonly many: number }[] = [];
     for (const sort of sorts)
       for (const selected of selectionsOf(values)) {
-        // Times that select many rows are compared one by one in the order of an amount: see decision 0070.
+        // Times that select many rows are compared one by one in the order of an amount: see decision 0022.
         if (sort.column !== undefined && ('createdAfter' in selected || 'createdBefore' in selected))
           continue;
         const [few = 0, many = 0] = await compare(statementOf(list, selected, sort));

@@ -32,7 +32,7 @@ export type FeedPage = Omit<FeedBatch, 'isAtEnd'>;
 
 /**
  * The feed of events. A reader that follows it sees every event exactly once, in the order of positions. It never
- * passes a position at which a slower transaction may still commit: see `till.event_horizon` and decision 0030.
+ * passes a position at which a slower transaction may still commit: see `till.event_horizon` and decision 0020.
  */
 export class EventFeed {
   readonly #database: Database;

@@ -210,7 +210,7 @@ export function eventStatement(
     ...(objectId === undefined ? [] : [`object_id = ${add(objectId)}::uuid`]),
     ...(customerId === undefined ? [] : [`customer_id = ${add(customerId)}::uuid`]),
   ];
-  // Readers that follow the feed ask this most often, so its plan is kept: see docs/decisions/0070-facets.md.
+  // Readers that follow the feed ask this most often, so its plan is kept.
   if (types === undefined && conditions.length === 0 && !isNewestFirst)
     return {
       text: `select ${eventColumns} from till.events_after($1, $2, $3) as events order by position`,

@@ -53,7 +53,7 @@ declare module 'fastify' {
 /**
  * The requests in progress, as a linked list. A map that entries join and leave is copied every few hundred requests, and
  * V8 lets each copy refer to the next one. Once a copy is in the old generation, the requests of all later copies stay in
- * memory until the next full garbage collection, and the heap grows to three times its size (decision 0073).
+ * memory until the next full garbage collection, and the heap grows to three times its size (decision 0034).
  */
 export class OpenRequests {
   #oldest: OpenRequest | undefined;

@@ -49,7 +49,7 @@ const readsMax = 5;
 /**
  * Fails if no paid invoice covers the period that has begun, and the change would bill or credit a part of it. The
  * status follows the latest invoice, and a credit can pay that invoice: the subscription would become active although
- * the period is not paid. See decision 0026.
+ * the period is not paid. See decision 0016.
  */
 async function refuseWhilePaymentDue(
   calls: ReadCalls,

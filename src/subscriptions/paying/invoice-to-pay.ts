@@ -11,7 +11,7 @@ const collecting: readonly SubscriptionStatus[] = ['active', 'trialing'];
 
 /**
  * The invoice to pay if the caller names none: the latest one, because it decides the status. Paying an older one would
- * take money without restoring access. Null if the latest one cannot be paid. See decision 0025.
+ * take money without restoring access. Null if the latest one cannot be paid. See decision 0015.
  */
 export function invoiceToPay(current: SubscriptionToPay): UnpaidInvoice | null {
   const { subscription, isPaused } = current;

@@ -36,7 +36,7 @@ type TurnRequest = Pick<Writer, 'subscriptionId' | 'claimId' | 'goesFirst'>;
 
 /**
  * Runs writes to one subscription one after the other, across processes, in the order of their arrival. Each write sees
- * the state after the one before it. See decision 0044.
+ * the state after the one before it. See decision 0008.
  */
 export class SubscriptionTurns {
   readonly #parts: TurnParts;

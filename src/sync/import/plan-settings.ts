@@ -29,7 +29,7 @@ const priceFields = ['addOn', 'repeatable'] as const;
 
 /** The processor's limit for one object. */
 const metadataKeysMax = 50;
-/** Two of the longest features fit into one value: see decision 0022. */
+/** Two of the longest features fit into one value: see decision 0012. */
 const featuresPerKey = 2;
 
 /**

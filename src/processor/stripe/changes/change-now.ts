@@ -19,7 +19,7 @@ import { markWaitingItems } from './waiting-items.ts';
 
 type Order = Parameters<SubscriptionChangeCalls['changeNow']>[0];
 
-/** Changes plans or quantities now: see decisions 0026 and 0049. */
+/** Changes plans or quantities now: see decisions 0016 and 0012. */
 export async function changeNow(context: AdapterContext, order: Order): Promise<ChangeResult> {
   const { found, idempotencyKey, isRepeated, processorSubscriptionId } = order;
   if (mayBillNow(order)) await markWaitingItems(context, found, idempotencyKey);

@@ -4,7 +4,7 @@ import { redactText } from '../events/redact-secrets.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
 import { isRecord, type WireObject } from '../wire/wire-object.ts';
 
-/** The metadata keys under which a product carries the plan's group and features: see decision 0022. */
+/** The metadata keys under which a product carries the plan's group and features: see decision 0012. */
 const groupKey = 'till_group';
 /** The metadata key under which a price says that its plan is an add-on. */
 const addOnKey = 'till_add_on';
@@ -64,7 +64,7 @@ export function addOnOf(price: WireObject): boolean | null {
   return fields && fields[addOnKey] === addOnMark;
 }
 
-/** Null if the price does not show its metadata. A price without the mark was not created by Till: see decision 0022. */
+/** Null if the price does not show its metadata. Till did not create a price without the mark: see decision 0012. */
 export function repeatableOf(price: WireObject): boolean | null {
   const fields = fieldsOf(price);
   return fields && fields[repeatableKey] !== repeatableMarks.false;
