@@ -67,7 +67,9 @@ class DirectRoutes {
     const span = tracer && startRequestSpan(tracer, { id, method, route, headers });
     const reply = new DirectReply(this.#parts, { id, raw: request, route, span }, response);
     open.add(reply, true, true);
+    // The deadline of the request may have passed before the body is complete or given up.
     const take = (body: Buffer) => {
+      if (reply.sent) return;
       open.arrive(reply);
       const running = runInSpan(span, () => run(headers, body));
       open.start(reply, running);
@@ -80,6 +82,7 @@ class DirectRoutes {
       );
     };
     bodies.read(request, take, (error) => {
+      if (reply.sent) return;
       // The rest of the body would follow on the connection.
       response.setHeader('connection', 'close');
       reply.send(error);

@@ -63,6 +63,8 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
     scope.addContentTypeParser('*', ({ response: raw }, payload, done) => {
       const take = (body: Buffer) => done(null, body);
       app.unverifiedBodies.read(payload, take, (error) => {
+        // The deadline of the request may have passed before the body is given up.
+        if (raw.headersSent) return;
         // The rest of the body would follow on the connection.
         raw.setHeader('connection', 'close');
         done(error);

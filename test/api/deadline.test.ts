@@ -6,6 +6,7 @@ import { testKey } from '../support/client.ts';
 import { startFrame } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
 import { sendRaw } from '../support/raw-http.ts';
+import { until } from '../support/until.ts';
 
 test('503: a request that is not finished in time still gets a response, with or without a body', async (t) => {
   const work = Promise.withResolvers<object>();
@@ -59,6 +60,19 @@ test('408: a body that arrives too slowly, even of a webhook, and no handler run
     lines.filter(({ level }) => level === 'error' || level === 'warn'),
     [],
   );
+});
+
+test('a webhook that has its 408 gets no second one when its body is given up', async (t) => {
+  const { app, port } = await startFrame(
+    t,
+    async (scope) => scope.directRoutes.add('/webhooks/processor', async () => ({})),
+    { requestDeadlineMs: 50 },
+  );
+  const half = 'POST /webhooks/processor HTTP/1.1\r\nhost: till\r\ncontent-length: 100\r\n\r\n{';
+  assert.equal((await sendRaw(port, half)).status, 408);
+  const now = performance.now.bind(performance);
+  t.mock.method(performance, 'now', () => now() + 60_000);
+  await until(() => app.unverifiedBodies.count === 0);
 });
 
 /** Passes the deadline of one request whose handler waits for `work`, then lets the handler end. */
