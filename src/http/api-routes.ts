@@ -209,7 +209,11 @@ export const commonFailures: readonly FailureCode[] = [
   'overloaded',
 ];
 /** Failures of an operation to which a body is sent, even if it accepts none. */
-export const bodyFailures: readonly FailureCode[] = ['payload_too_large', 'unsupported_media_type'];
+export const bodyFailures: readonly FailureCode[] = [
+  'request_timeout',
+  'payload_too_large',
+  'unsupported_media_type',
+];
 const keyFailures: readonly FailureCode[] = ['idempotency_key_in_flight', 'idempotency_key_reused'];
 const processorFailures: readonly FailureCode[] = [
   'processor_rejected',

@@ -71,13 +71,7 @@ export function registerPortalRoutes(app: FastifyInstance, portal: PortalService
         url: 'https://billing.example.com/p/session/test_YWNjdF8xTTJKVGtMa2RJd0h1N2l4LF9PaGhz',
       }),
     },
-    failures: [
-      'subscription_ended',
-      'subscription_ending',
-      'pending_change',
-      'subscription_busy',
-      'subscription_limit_reached',
-    ],
+    failures: ['subscription_ended', 'subscription_ending', 'pending_change', 'subscription_busy'],
     callsProcessor: true,
     run: async ({ params, body }) => ({ url: await portal.createSession(params.id, body) }),
   });

@@ -20,10 +20,13 @@ export interface WireResponse {
 
 export type SendOverWire = (request: WireRequest) => Promise<WireResponse>;
 
-/** Sends requests to a server over one connection. A response that misses its deadline is an error. */
-export function createWireClient(url: string): { readonly send: SendOverWire; readonly close: () => void } {
+/** Sends requests to a server, over one connection by default. A response that misses its deadline is an error. */
+export function createWireClient(
+  url: string,
+  connections = 1,
+): { readonly send: SendOverWire; readonly close: () => void } {
   const { hostname, port, host } = new URL(url);
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
   return {
     close: () => agent.destroy(),
     send: ({ method, path, headers, body, isChunked }) => {
@@ -31,6 +34,8 @@ export function createWireClient(url: string): { readonly send: SendOverWire; re
       const framing = isChunked
         ? ['transfer-encoding', 'chunked']
         : ['content-length', String(body?.length ?? 0)];
+      // Such a request promises more than it sends.
+      const isFramed = headers.some(([name]) => name === 'content-length');
       const isBare = body === null && !isChunked && ['GET', 'HEAD'].includes(method);
       const outgoing = openRequest({
         agent,
@@ -38,7 +43,7 @@ export function createWireClient(url: string): { readonly send: SendOverWire; re
         port,
         method,
         path,
-        headers: ['host', host, ...headers.flat(), ...(isBare ? [] : framing)],
+        headers: ['host', host, ...headers.flat(), ...(isBare || isFramed ? [] : framing)],
         signal: AbortSignal.timeout(connectionLimits.requestTimeoutMs),
       });
       outgoing.on('error', reject);

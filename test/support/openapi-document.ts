@@ -30,6 +30,8 @@ interface Content {
   readonly [mediaType: string]: {
     readonly schema: Schema;
     readonly example?: Readonly<Record<string, unknown>>;
+    /** Those of problems are named after their codes. */
+    readonly examples?: Readonly<Record<string, unknown>>;
   };
 }
 
@@ -54,7 +56,19 @@ export interface Documented extends Operation {
   readonly method: string;
   readonly path: string;
   readonly isApi: boolean;
+  /** The scope that an API key needs for it. Null if it needs no API key. */
+  readonly scope: string | null;
 }
+
+/** The codes of the problems that the document has for a status. */
+export function codesOf(
+  { responses }: Pick<Operation, 'responses'>,
+  status: string | number,
+): readonly string[] {
+  return Object.keys(responses[status]?.content?.[problemType]?.examples ?? {});
+}
+
+const problemType = 'application/problem+json';
 
 export interface DocumentedResponse {
   readonly status: number;
@@ -64,7 +78,7 @@ export interface DocumentedResponse {
 
 export interface OpenapiDocument {
   readonly operations: readonly Documented[];
-  /** Fails unless the document has this response for its status and type. */
+  /** Fails unless the document has this response for its status and type, and a problem's code. */
   assertDocumented(operation: Documented, response: DocumentedResponse): void;
 }
 
@@ -83,6 +97,7 @@ export async function loadOpenapi(url: string): Promise<OpenapiDocument> {
         method: verb.toUpperCase(),
         path,
         isApi: path.startsWith('/api/v1/'),
+        scope: operation.security?.[0]?.['apiKey']?.[0] ?? null,
       })),
     ),
     assertDocumented: (operation, response) => assertDocumented(validatorOf, operation, response),
@@ -118,10 +133,10 @@ function assertDocumented(validatorOf: Compile, operation: Documented, response:
   const schema = documented.content[type]?.schema;
   assert.ok(schema !== undefined, `${type} is not documented: ${what}`);
   const validate = validatorOf(schema);
-  assert.ok(
-    validate(type.endsWith('json') ? JSON.parse(text) : text),
-    `${what}: ${JSON.stringify(validate.errors)}`,
-  );
+  const body: unknown = type.endsWith('json') ? JSON.parse(text) : text;
+  assert.ok(validate(body), `${what}: ${JSON.stringify(validate.errors)}`);
+  if (type === problemType)
+    assert.ok(codesOf(operation, status).includes(Object(body).code), `the code is not documented: ${what}`);
 }
 
 function closeObjects(_key: string, value: unknown): unknown {

@@ -41,6 +41,8 @@ export interface Refusing {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: object;
+  /** Whether reads are refused too. */
+  readonly withReads?: true;
 }
 
 /** An HTTP proxy between Till and the processor. It sees every request, can hold it back, and can change it. */
@@ -59,7 +61,7 @@ export interface ProcessorProxy {
   /** Changes successful responses from now on. */
   alterResponses(alter: Alter): void;
   passUnaltered(): void;
-  /** Refuses these changes from now on. Undefined: none. */
+  /** Refuses these requests from now on. Undefined: none. */
   refuse(refusing: Refusing | undefined): void;
   /** From now on, responds to every change with the unchanged object, and does not carry it out. */
   ignoreChanges(): void;
@@ -85,7 +87,7 @@ export async function startProcessorProxy({
     const body = await request.toArray();
     const { sent, onResponse } = holding.holdIfTold(passing);
     await sent;
-    if (refusing !== undefined && method !== 'GET' && refusing.path.test(path)) {
+    if (refusing?.path.test(path) && (method !== 'GET' || refusing.withReads)) {
       response.writeHead(refusing.status, { 'content-type': 'application/json', ...refusing.headers });
       response.end(JSON.stringify(refusing.body));
       return;

@@ -48,7 +48,10 @@ export async function startInChild(options: Place & ChildOptions): Promise<TillI
 }
 
 /** The variables with which a Till uses this backend. */
-export function backendEnvironment({ databaseUrl, processorUrl }: Backend): Record<string, string> {
+export function backendEnvironment({
+  databaseUrl,
+  processorUrl,
+}: Pick<Backend, 'databaseUrl' | 'processorUrl'>): Record<string, string> {
   return {
     // The name that the API key has in a Till in the test's process: idempotency keys belong to the name.
     API_KEYS: `tests:${testKey}`,

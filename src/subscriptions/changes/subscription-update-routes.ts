@@ -119,7 +119,7 @@ export function registerSubscriptionUpdateRoutes(
     response: {
       200: response('The client secret.', ClientSecretSchema, { clientSecret: clientSecretExample }),
     },
-    failures: ['subscription_busy', 'subscription_limit_reached'],
+    failures: ['subscription_busy'],
     callsProcessor: true,
     run: async ({ params }) => ({ clientSecret: await subscriptions.readClientSecret(params.id) }),
   });
