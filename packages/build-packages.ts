@@ -9,7 +9,7 @@ import { runNpm } from './run-npm.ts';
 export const packageNames = ['server', 'client', 'sandbox'] as const;
 export type PackageName = (typeof packageNames)[number];
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+export const root = fileURLToPath(new URL('..', import.meta.url));
 /** Compiling and packing take seconds. This is for a busy machine. */
 const timeoutMs = 300_000;
 

@@ -1,48 +1,42 @@
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { type BuildOptions, buildPackages, packageNames } from './build-packages.ts';
+import { type BuildOptions, buildPackages, packageNames, root } from './build-packages.ts';
 import { notesOf } from './release-edits.ts';
 import { runNpm } from './run-npm.ts';
 
 /** It reads two files. This is for a busy machine. */
 const timeoutMs = 120_000;
 
-/** The files of the checkout from which a release is described. */
-export interface ReleaseSource {
-  readonly manifest: string;
-  readonly lock: string;
-  readonly changelog: string;
-}
-
 /**
- * Builds everything of a release that needs no credentials: the packages, the bill of materials, the checksums of both,
- * and the notes. Returns the names of the files with checksums.
+ * Builds everything of a release that needs no credentials into dist/: the packages, the bill of materials, the checksums of
+ * both, and the notes. Returns the paths of the files with checksums.
  */
-export async function buildRelease(options: BuildOptions, source: ReleaseSource): Promise<readonly string[]> {
-  const { folder, version } = options;
+export async function buildRelease(options: Omit<BuildOptions, 'folder'>): Promise<readonly string[]> {
+  const { version } = options;
+  const folder = join(root, 'dist');
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
-  const packed = await buildPackages(packageNames, options);
+  const packed = await buildPackages(packageNames, { ...options, folder });
   const bill = join(folder, `till-${version}.cdx.json`);
-  await writeFile(bill, await billOfMaterials(source));
+  await writeFile(bill, await billOfMaterials());
   const files = [...packed, bill];
   const sums = await Promise.all(files.map(async (path) => `${await digestOf(path)}  ${basename(path)}\n`));
   await writeFile(join(folder, 'SHA256SUMS'), sums.join(''));
-  await writeFile(join(folder, 'release-notes.md'), `${notesOf(source.changelog, version)}\n`);
-  return files.map((path) => basename(path));
+  const changelog = await readFile(join(root, 'CHANGELOG.md'), 'utf8');
+  await writeFile(join(folder, 'release-notes.md'), `${notesOf(changelog, version)}\n`);
+  return files;
 }
 
 /** What runs with Till, as CycloneDX: the packages that the lock file pins, without those of development. */
-async function billOfMaterials({ manifest, lock }: ReleaseSource): Promise<string> {
+async function billOfMaterials(): Promise<string> {
   const parent = await mkdtemp(join(tmpdir(), 'till-sbom-'));
   // npm names the bill after the folder.
   const folder = join(parent, 'till');
   try {
     await mkdir(folder);
-    await writeFile(join(folder, 'package.json'), manifest);
-    await writeFile(join(folder, 'package-lock.json'), lock);
+    for (const file of ['package.json', 'package-lock.json']) await cp(join(root, file), join(folder, file));
     const args = ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only'];
     const { stdout } = await runNpm(folder, args, timeoutMs);
     return stdout;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { compareVersions, isVersion, notesOf, ReleaseError, releaseEdits } from './release-edits.ts';
+import { notesOf, ReleaseError, releaseEdits } from './release-edits.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const changelog =
@@ -11,7 +11,7 @@ const changelog =
 const read = (path: string) => (path === 'CHANGELOG.md' ? changelog : readFileSync(join(root, path), 'utf8'));
 
 test('a release changes the version in every file that has it, and the date of the changelog', () => {
-  const edits = releaseEdits({ version: '9.0.0', date: '2030-01-02' }, read);
+  const edits = releaseEdits('9.0.0', '2030-01-02', read);
   const lock = JSON.parse(edits.get('package-lock.json') ?? '');
   assert.deepEqual([lock.version, lock.packages[''].version], ['9.0.0', '9.0.0']);
   for (const path of ['package.json', 'client/package.json', 'client/package-lock.json'])
@@ -26,28 +26,18 @@ test('a release changes the version in every file that has it, and the date of t
   assert.deepEqual(lock.packages, old.packages);
 });
 
-test('a release without notes, and one older than the last, are refused', () => {
+test('a release without notes, or whose section of the changelog has a date, is refused', () => {
   const refusal = (version: string, text: string) => {
     const files = (path: string) => (path === 'CHANGELOG.md' ? text : read(path));
-    assert.throws(() => releaseEdits({ version, date: '2030-01-02' }, files), ReleaseError);
+    assert.throws(() => releaseEdits(version, '2030-01-02', files), ReleaseError);
   };
   refusal('9.0.1', changelog);
   refusal('8.9.0', changelog);
   refusal('9.0.0', '## 9.0.0 (unreleased)\n\n## 8.9.0 (2020-01-01)\n\n- Old.\n');
-  refusal('0.0.1', changelog.replace('9.0.0', '0.0.1'));
 });
 
 test('the notes of a version are its section of the changelog', () => {
   assert.equal(notesOf(changelog, '9.0.0'), '- New.\n\n### More\n\n- Text.');
   assert.equal(notesOf(changelog, '8.9.0'), '- Old.');
   assert.equal(notesOf(changelog, '7.0.0'), '');
-});
-
-test('versions follow Semantic Versioning', () => {
-  for (const version of ['0.1.0', '10.20.30', '1.0.0-rc.1']) assert.ok(isVersion(version), version);
-  for (const text of ['', '1.0', 'v1.0.0', '1.0.0-', '1.0.0+5', '1.0.0 ', '1.0.0;ls'])
-    assert.ok(!isVersion(text), text);
-  assert.ok(compareVersions('0.10.0', '0.9.9') > 0);
-  assert.ok(compareVersions('1.0.0-rc.1', '1.0.0') < 0);
-  assert.equal(compareVersions('1.2.3', '1.2.3'), 0);
 });
