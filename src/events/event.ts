@@ -14,7 +14,7 @@ export const eventObjectTypes = [
 
 export type EventObjectType = (typeof eventObjectTypes)[number];
 
-/** What an event means: see `event-type.ts`. `updated` is for changes that no other type describes. */
+/** The kind of each object decides the type of an event. `updated` is for changes that no other type describes. */
 export const eventTypes = [
   'customer.created',
   'customer.updated',

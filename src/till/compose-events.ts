@@ -1,3 +1,5 @@
+import { checkoutKind } from '../checkouts/checkout-kind.ts';
+import { customerKind } from '../customers/customer-kind.ts';
 import { DeliveryDispatcher } from '../events/deliveries/delivery-dispatcher.ts';
 import { DeliveryListStore } from '../events/deliveries/delivery-list-store.ts';
 import { DeliveryStore } from '../events/deliveries/delivery-store.ts';
@@ -11,16 +13,20 @@ import { EndpointStore } from '../events/endpoints/endpoint-store.ts';
 import { SecretUpkeep } from '../events/endpoints/secret-upkeep.ts';
 import { EventFeed } from '../events/feed/event-feed.ts';
 import { EventStore } from '../events/feed/event-store.ts';
-import { objectKinds } from '../events/outbox/object-kinds.ts';
 import { Outbox } from '../events/outbox/outbox.ts';
 import { OutboxStore } from '../events/outbox/outbox-store.ts';
 import { SubscriptionLinks } from '../events/outbox/subscription-links.ts';
 import { EventUpkeep } from '../events/outbox/upkeep.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import { invoiceKind } from '../invoices/invoice-kind.ts';
+import { paymentKind } from '../payments/payment-kind.ts';
+import { refundKind } from '../payments/refund-kind.ts';
+import { planKind } from '../plans/plan-kind.ts';
 import type { ProcessorClock } from '../platform/clock.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import type { Tracer } from '../platform/tracing.ts';
 import type { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
+import { subscriptionKind } from '../subscriptions/subscription-kind.ts';
 import type { Stores } from './compose-mirrors.ts';
 import type { EventConfig } from './config.ts';
 
@@ -35,7 +41,15 @@ export function composeEvents({ database, processorClock, stores, entitlements }
   const store = new OutboxStore();
   const outbox = new Outbox({
     store,
-    objects: objectKinds((terms) => entitlements.judge(terms)),
+    objects: [
+      customerKind,
+      planKind,
+      paymentKind,
+      refundKind,
+      subscriptionKind((terms) => entitlements.judge(terms)),
+      invoiceKind,
+      checkoutKind,
+    ],
     links: new SubscriptionLinks(stores),
     events: new EventStore(),
   });

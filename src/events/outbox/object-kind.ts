@@ -30,7 +30,7 @@ export interface ObjectKind {
   show(row: object, before?: { readonly isInGrace: boolean }): Shown;
   /** Whether the row may show that a grace period entitles the customer. */
   mayBeInGrace(row: object): boolean;
-  /** The type of the event of a change. */
+  /** The type of the event of a change. A change has one event: if several types fit, the first one counts. */
   typeOf(before: Shown, after: Shown): EventType;
   /** The event that follows the creation, if the creation alone does not say enough. */
   afterCreation(created: Shown): DescribedEvent | undefined;
@@ -72,4 +72,9 @@ export function objectKind<Row extends object, RowView extends EventData>(
       definition.typeOf(before.view as unknown as RowView, after.view as unknown as RowView, after.isVisible),
     afterCreation: ({ view }) => definition.afterCreation?.(view as unknown as RowView),
   };
+}
+
+/** The ids of a row that it has. */
+export function idsOf(...ids: readonly (string | null)[]): readonly string[] {
+  return ids.filter((id) => id !== null);
 }

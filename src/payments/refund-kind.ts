@@ -1,0 +1,22 @@
+import type { EventType } from '../events/event.ts';
+import { idsOf, objectKind } from '../events/outbox/object-kind.ts';
+import type { Refund } from '../model/refund.ts';
+import { type RefundView, refundView } from './refund-view.ts';
+
+/** A reservation is not a refund yet, and what a release gives back was never received. */
+export const refundKind = objectKind({
+  type: 'refund',
+  table: 'refunds',
+  show: (row: Refund) => ({
+    id: row.id,
+    customerId: row.customerId,
+    view: refundView(row),
+    isVisible: row.processorRefundId !== null && row.kind === 'refund',
+    ids: idsOf(row.id, row.processorRefundId),
+  }),
+  typeOf: refundEventType,
+});
+
+export function refundEventType(before: RefundView, after: RefundView): EventType {
+  return before.status !== 'failed' && after.status === 'failed' ? 'refund.failed' : 'refund.updated';
+}

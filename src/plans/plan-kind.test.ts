@@ -1,0 +1,10 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { planEventType } from './plan-kind.ts';
+import type { PlanView } from './plan-view.ts';
+
+test('a plan is archived', () => {
+  const plan = { active: true } as PlanView;
+  assert.equal(planEventType(plan, { ...plan, active: false }), 'plan.archived');
+  assert.equal(planEventType({ ...plan, active: false }, plan), 'plan.updated');
+});
