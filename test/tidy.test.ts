@@ -73,6 +73,8 @@ const domains = [
   'events',
   'webhooks',
   'sync',
+  'import',
+  'resync',
   'events',
 ];
 const roleOf = (path: string) => /-(routes|service|store)\.ts$/.exec(path)?.[1];
@@ -481,12 +483,12 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   recovery: ['sync/recovery-store.ts', 'subscriptions/group-reservation-store.ts'],
   sandbox_resets: ['sandbox-control/sandbox-reset-store.ts'],
   sandbox_pauses: ['sandbox-control/sandbox-reset-store.ts'],
-  resyncs: ['sync/resync-run-store.ts'],
+  resyncs: ['resync/resync-run-store.ts'],
   backfills: ['sync/backfill-store.ts'],
-  imports: ['sync/import/import-store.ts'],
+  imports: ['import/import-store.ts'],
   installation: ['idempotency/installation-store.ts'],
-  import_skips: ['sync/import/import-store.ts'],
-  import_external_ids: ['sync/import/import-store.ts'],
+  import_skips: ['import/import-store.ts'],
+  import_external_ids: ['import/import-store.ts'],
   migrations: ['platform/migrate.ts'],
   // One table and the statements of three concerns: the queue, the operators' list and erasure.
   webhook_events: [

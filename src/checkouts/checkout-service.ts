@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { requireFound } from '../errors.ts';
-import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
-import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { type Checkout, checkoutCompleted, checkoutInProgress } from '../model/checkout.ts';
+import type { IdempotencyKey } from '../model/idempotency-key.ts';
+import type { ListPage, ListRequest } from '../model/list-request.ts';
 import { soldGroupOf } from '../model/plan.ts';
 import { refuseReturnUrls } from '../model/return-url.ts';
 import { PacedCalls } from '../platform/paced-calls.ts';

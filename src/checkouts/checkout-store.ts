@@ -1,9 +1,10 @@
 import { eraseOwned } from '../mirrors/erased-store.ts';
 import type { List } from '../mirrors/list.ts';
 import { byId, byText } from '../mirrors/list-filter.ts';
-import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
+import { listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Checkout } from '../model/checkout.ts';
+import type { ListPage, ListRequest } from '../model/list-request.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 

@@ -1,7 +1,7 @@
-import type { AccessReport, Listed } from '../sync/import/audit.ts';
-import { type CensusProduct, listedMax } from '../sync/import/census.ts';
-import type { ImportResult } from '../sync/import/import.ts';
-import type { ImportKind, KindCounts, Skip } from '../sync/import/import-progress.ts';
+import type { AccessReport, Listed } from '../import/audit.ts';
+import { type CensusProduct, listedMax } from '../import/census.ts';
+import type { ImportResult } from '../import/import.ts';
+import type { ImportKind, KindCounts, Skip } from '../import/import-progress.ts';
 
 const names: Readonly<Record<ImportKind, string>> = {
   plan: 'plans',

@@ -1,4 +1,4 @@
-import type { ResyncProgress } from '../sync/resync.ts';
+import type { ResyncProgress } from '../resync/resync.ts';
 import type { Terminal } from './output.ts';
 
 const width = 30;

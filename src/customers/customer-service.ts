@@ -1,5 +1,4 @@
 import { Failure, isDefiniteRefusal, notFound, requireFound } from '../errors.ts';
-import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import {
   type FoundClaim,
@@ -8,9 +7,10 @@ import {
   ofSameRequest,
   parentOf,
 } from '../idempotency/operation.ts';
-import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Customer, CustomerChange } from '../model/customer.ts';
+import type { IdempotencyKey } from '../model/idempotency-key.ts';
+import type { ListPage, ListRequest } from '../model/list-request.ts';
 import { type MetadataChange, type OwnedMetadata, refuseChange } from '../model/metadata.ts';
 import { auditChange } from '../platform/cause.ts';
 import type { PlatformParts } from '../platform/parts.ts';

@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { TProperties, TSchema } from 'typebox';
 import { invalidRequest } from '../errors.ts';
-import type { FilterValues } from '../mirrors/list-filter.ts';
-import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
+import type { FilterValues, ListPage, ListRequest } from '../model/list-request.ts';
 import { Type } from '../platform/schemas.ts';
 import { ApiRoutes } from './api-routes.ts';
 import { columnsOf } from './csv/csv.ts';

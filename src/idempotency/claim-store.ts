@@ -1,11 +1,6 @@
+import type { IdempotencyKey } from '../model/idempotency-key.ts';
 import type { Queryable } from '../platform/postgres.ts';
-import {
-  type Claim,
-  type ClaimOperation,
-  type IdempotencyKey,
-  markOf,
-  type RecordedFailure,
-} from './claim.ts';
+import { type Claim, type ClaimOperation, markOf, type RecordedFailure } from './claim.ts';
 
 export type NewClaim = Pick<
   Claim,

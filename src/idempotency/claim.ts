@@ -24,16 +24,6 @@ export type ClaimOperation =
   | 'meters.create'
   | 'meters.update';
 
-/**
- * The idempotency key of a request. It belongs to an application: the same text from another application is another
- * idempotency key.
- */
-export interface IdempotencyKey {
-  /** The name of the API key. Empty for API keys without a name of their own, which count as one application. */
-  readonly keyName: string;
-  readonly key: string;
-}
-
 /** The key name of a claim that no caller can repeat. Names of API keys do not contain this character. */
 export const unrepeatableName = '*';
 

@@ -1,17 +1,11 @@
+import type { IdempotencyKey } from '../model/idempotency-key.ts';
 import { confirmCaller } from '../platform/cause.ts';
 import { newId } from '../platform/id.ts';
 import { isGone } from '../platform/owner-lock.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
-import {
-  type Claim,
-  type ClaimOperation,
-  callEndedMs,
-  hashRequest,
-  type IdempotencyKey,
-  unrepeatableName,
-} from './claim.ts';
+import { type Claim, type ClaimOperation, callEndedMs, hashRequest, unrepeatableName } from './claim.ts';
 import { keyInFlight, keyReused, reservationInFlight } from './claim-failures.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';

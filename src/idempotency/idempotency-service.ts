@@ -1,17 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
+import type { IdempotencyKey } from '../model/idempotency-key.ts';
 import { auditOperation, auditReplay, confirmCaller, isAudited } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { inSpan } from '../platform/tracing.ts';
-import {
-  type Claim,
-  type ClaimOperation,
-  callEndedMs,
-  hashRequest,
-  type IdempotencyKey,
-  isUnrepeatable,
-} from './claim.ts';
+import { type Claim, type ClaimOperation, callEndedMs, hashRequest, isUnrepeatable } from './claim.ts';
 import { ClaimEnded, declined, keyInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
 import { admissionOf, type ClaimParts, Claims, type OwnClaim } from './claims.ts';

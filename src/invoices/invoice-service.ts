@@ -1,7 +1,8 @@
 import { requireFound } from '../errors.ts';
 import { decodeTextCursor, encodeTextCursor } from '../mirrors/list-cursor.ts';
-import { type ListPage, type ListRequest, unknownCursor } from '../mirrors/list-page.ts';
+import { unknownCursor } from '../mirrors/list-page.ts';
 import type { Invoice } from '../model/invoice.ts';
+import type { ListPage, ListRequest } from '../model/list-request.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
 import type { Database } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';

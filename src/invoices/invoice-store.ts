@@ -1,9 +1,10 @@
 import { type CurrencyAmounts, findByAmounts } from '../mirrors/find-by-amounts.ts';
 import type { List } from '../mirrors/list.ts';
 import { byCondition, byFacet, byId, byText } from '../mirrors/list-filter.ts';
-import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
+import { listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Invoice } from '../model/invoice.ts';
+import type { ListPage, ListRequest } from '../model/list-request.ts';
 import { anyOf } from '../platform/any-of.ts';
 import { beginsWith, comparedMax } from '../platform/begins-with.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';

@@ -1,11 +1,11 @@
 import type { AuditLog } from '../audit/audit-log.ts';
 import { notFound } from '../errors.ts';
-import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
 import { type Caller, type KeyValues, type StoredKey, scopes } from '../model/api-key.ts';
 import type { KeyUse, NewAuditEntry } from '../model/audit-entry.ts';
+import type { IdempotencyKey } from '../model/idempotency-key.ts';
 import { auditOperation } from '../platform/cause.ts';
 import { type FirstUse, KeyCache } from './key-cache.ts';
 import { type CreatedKey, type KeyCreation, type KeyParts, keyCreation } from './key-creation.ts';

@@ -1,4 +1,5 @@
 import { Failure } from '../errors.ts';
+import type { FilterValues } from '../model/list-request.ts';
 import { isUuid } from '../platform/id.ts';
 import { instantText, parseInstant } from '../platform/instant.ts';
 
@@ -58,9 +59,6 @@ export type Filter = ColumnFilter | ConditionFilter | FacetFilter | BoundFilter 
 
 /** The filters of a list by the names of their parameters, the most selective first. */
 export type Filters = Readonly<Record<string, Filter>>;
-/** The values of a request by the names of their parameters. */
-export type FilterValues = Readonly<Record<string, string | undefined>>;
-
 /** Selects the facets for which the condition is true. The only value is `true`. */
 export function byTruth(condition: string): FacetFilter {
   return { isFacet: true, toCondition: () => condition, normalise: (value) => value };

@@ -1,39 +1,12 @@
 import { type Failure, invalidRequest } from '../errors.ts';
+import type { ListPage, ListRequest } from '../model/list-request.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import type { List } from './list.ts';
 import { decodeCursor, encodeCursor, type ListPosition } from './list-cursor.ts';
-import { type FilterValues, type Selection, selectionOf } from './list-filter.ts';
+import { type Selection, selectionOf } from './list-filter.ts';
 import { type Sort, sortOf } from './list-sort.ts';
 import { isCapped, listStatement } from './list-statement.ts';
 import { totalMax } from './row-window.ts';
-
-export interface PageRequest {
-  readonly page: number;
-  readonly limit: number;
-}
-
-/** A page by its number, or the page after a cursor. */
-export interface ListRequest {
-  readonly limit: number;
-  readonly page?: number | undefined;
-  readonly cursor?: string | undefined;
-  /** Such as `-amount`. Default: newest first. */
-  readonly sort?: string | undefined;
-  /** For a page of an export, which needs no total: the number of rows to skip before it. */
-  readonly skip?: number | undefined;
-  /** For an export: the cursor of the last row to read. The row itself may have left the list. */
-  readonly upTo?: string | undefined;
-  readonly filters: FilterValues;
-}
-
-export interface ListPage<Item> extends PageRequest {
-  readonly data: readonly Item[];
-  readonly total: number;
-  /** True if there are more than `total`. */
-  readonly totalCapped: boolean;
-  /** Null on the last page. */
-  readonly nextCursor: string | null;
-}
 
 /**
  * Lists one page. A cursor names the last row of the page before: `created_at` and `id` never change, so a caller that

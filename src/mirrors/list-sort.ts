@@ -19,11 +19,6 @@ export const newestFirst: Sort = {
   direction: 'desc',
 };
 
-/** The orders that the requests of a list can ask for. The first one is the default. */
-export function sortNames(amounts: readonly string[] = []): readonly string[] {
-  return ['createdAt', ...amounts].flatMap((field) => [`-${field}`, field]);
-}
-
 /** The schema of the route has checked the name. */
 export function sortOf<Row extends object>({ amounts = [] }: List<Row>, name: string | undefined): Sort {
   if (name === undefined || name === newestFirst.name) return newestFirst;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { Customer } from '../model/customer.ts';
+import type { IdempotencyKey } from '../model/idempotency-key.ts';
 import {
   type AttachablePaymentMethod,
   type CardSetup,

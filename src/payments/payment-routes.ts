@@ -24,7 +24,7 @@ import {
 import { component } from '../http/docs/components.ts';
 import { inCurrency } from '../http/input/validator.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
-import type { FilterValues } from '../mirrors/list-filter.ts';
+import type { FilterValues } from '../model/list-request.ts';
 import { paymentSources, paymentStatuses } from '../model/payment.ts';
 import { Type } from '../platform/schemas.ts';
 import type { NewPaymentRequest } from './payment-creation.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Failure, requireFound } from '../errors.ts';
-import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
-import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyChange, correct } from '../mirrors/refresh.ts';
+import type { IdempotencyKey } from '../model/idempotency-key.ts';
+import type { ListPage, ListRequest } from '../model/list-request.ts';
 import type { Payment, PaymentChange } from '../model/payment.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached } from '../processor/port/attempt.ts';

@@ -10,10 +10,10 @@ import {
   byId,
   byText,
   byTruth,
-  type FilterValues,
 } from '../mirrors/list-filter.ts';
-import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
+import { listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { FilterValues, ListPage, ListRequest } from '../model/list-request.ts';
 import type { Payment } from '../model/payment.ts';
 import { anyOf } from '../platform/any-of.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';

@@ -1,8 +1,8 @@
 import { Failure } from '../errors.ts';
-import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
-import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
+import type { IdempotencyKey } from '../model/idempotency-key.ts';
+import type { ListPage, ListRequest } from '../model/list-request.ts';
 import type { Refund } from '../model/refund.ts';
 import {
   type NewRefundRequest,

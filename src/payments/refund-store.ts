@@ -1,7 +1,8 @@
 import type { List } from '../mirrors/list.ts';
 import { byFacet, byId, byText } from '../mirrors/list-filter.ts';
-import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
+import { listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { ListPage, ListRequest } from '../model/list-request.ts';
 import { listedKinds, type Refund } from '../model/refund.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';

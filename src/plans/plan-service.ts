@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { isDefiniteRefusal, requireFound } from '../errors.ts';
-import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { applyChange, correct } from '../mirrors/refresh.ts';
+import type { IdempotencyKey } from '../model/idempotency-key.ts';
 import { type Plan, type PlanChange, planArchived } from '../model/plan.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';

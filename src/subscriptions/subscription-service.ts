@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { requireFound } from '../errors.ts';
-import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
-import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyChange, applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Customer } from '../model/customer.ts';
 import type { Revisions } from '../model/fold.ts';
+import type { IdempotencyKey } from '../model/idempotency-key.ts';
+import type { ListPage, ListRequest } from '../model/list-request.ts';
 import { isGrouped } from '../model/plan.ts';
 import { hasEnded, type Subscription, type SubscriptionFacts } from '../model/subscription.ts';
 import { inLanes } from '../platform/lanes.ts';

@@ -1,8 +1,9 @@
 import { eraseOwned } from '../mirrors/erased-store.ts';
 import type { List } from '../mirrors/list.ts';
 import { byFacet, byFacets, byId, byText } from '../mirrors/list-filter.ts';
-import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
+import { listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { ListPage, ListRequest } from '../model/list-request.ts';
 import type { Subscription } from '../model/subscription.ts';
 import { anyOf } from '../platform/any-of.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';

@@ -1,20 +1,18 @@
+import type { MirroredList } from '../mirrors/mirrored-list.ts';
 import { runAs } from '../platform/cause.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import { isLostPlace, type ProcessorPage } from '../processor/port/pages.ts';
-import type { Processor } from '../processor/port/processor.ts';
 import type { Backfill, BackfillProgress, BackfillStore } from './backfill-store.ts';
 import { type Job, type JobRun, pause } from './job.ts';
-import { type MirroredList, mirroredLists } from './mirrored-lists.ts';
-import type { Mirrors } from './mirrors.ts';
 import { refreshObject } from './refresh-object.ts';
 
 /** A line about every minute. */
 const pagesPerLogLine = 500;
 
 interface BackfillParts extends Pick<PlatformParts, 'database' | 'logger'> {
-  readonly processor: Processor;
-  readonly mirrors: Mirrors;
+  /** The lists of all resources by their names, in the order in which they depend on each other. */
+  readonly lists: Readonly<Record<string, MirroredList<unknown>>>;
   readonly job: Job;
   readonly store: BackfillStore;
   readonly metrics: Pick<Metrics, 'backfilledObjects'>;
@@ -52,7 +50,7 @@ export class Backfills {
   }
 
   async #run(signal: AbortSignal | undefined): Promise<boolean> {
-    const { database, processor, mirrors, job, store, logger } = this.#parts;
+    const { database, lists, job, store, logger } = this.#parts;
     const isPending = ({ endedAt }: Backfill) => endedAt === null;
     if (!(await store.list(database)).some(isPending)) return true;
     const run = await job.take(async (tx) => ({ pending: (await store.list(tx)).filter(isPending) }), signal);
@@ -65,7 +63,7 @@ export class Backfills {
         logger.info({ olderProcesses }, 'backfill waiting for processes of an older release to stop');
         return false;
       }
-      for (const [resource, list] of Object.entries<MirroredList<unknown>>(mirroredLists(processor, mirrors)))
+      for (const [resource, list] of Object.entries(lists))
         for (const backfill of run.begun.pending)
           if (backfill.resource === resource) await this.#complete(backfill, list, run);
       return true;

@@ -15,17 +15,12 @@ import { endAfter, type Tracer } from '../platform/tracing.ts';
 import { UnmappableError } from '../processor/port/event-facts.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { EventQueue, ReceivedEvent } from '../webhooks/inbox.ts';
-import {
-  BatchApplier,
-  type BatchResult,
-  type Refresh,
-  type RefreshTarget,
-  refundsOf,
-} from './batch-applier.ts';
+import { BatchApplier, type BatchResult, type Refresh } from './batch-applier.ts';
 import { causeOfEvent } from './batch-causes.ts';
 import { countOutcomes, type EventOutcome, outcomeOf, pending, settlementOf } from './event-outcomes.ts';
 import { type EventReading, keysOf } from './event-reading.ts';
-import { type Mirrors, type MirrorsBySubject, mirrorsBySubject } from './mirrors.ts';
+import type { EventRule, RefreshTarget } from './event-rule.ts';
+import type { MirrorsBySubject } from './mirrors-by-subject.ts';
 
 /** Enough events to share the fixed cost of a transaction, few enough that it takes milliseconds. */
 export const batchMax = 500;
@@ -44,7 +39,8 @@ const errorLengthMax = 500;
 interface ApplierParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
   readonly queue: EventQueue;
   readonly processor: Processor;
-  readonly mirrors: Mirrors;
+  readonly mirrors: MirrorsBySubject;
+  readonly rules: readonly EventRule[];
   readonly tracer?: Tracer | undefined;
 }
 
@@ -69,13 +65,11 @@ interface AppliedBatch extends BatchResult {
 /** Applies events to the mirrors: those in the inbox, and those that are just received. */
 export class EventApplier {
   readonly #parts: ApplierParts;
-  readonly #bySubject: MirrorsBySubject;
   readonly #batches: BatchApplier;
 
   constructor(parts: ApplierParts) {
     this.#parts = parts;
-    this.#bySubject = mirrorsBySubject(parts.mirrors);
-    this.#batches = new BatchApplier({ ...parts, bySubject: this.#bySubject });
+    this.#batches = new BatchApplier(parts);
   }
 
   /** Whether the inbox has an event that is due. */
@@ -227,18 +221,18 @@ export class EventApplier {
     try {
       const read = processor.readEvent(event.payload);
       if (read.subject === 'none') return outcomeOf(event, false);
-      return { event, ...read, keys: keysOf(this.#bySubject, read) };
+      return { event, ...read, keys: keysOf(this.#parts.mirrors, read) };
     } catch (error) {
       if (!(error instanceof UnmappableError)) throw error;
       // A retry does not help. Till keeps the event, and a release that understands it can replay it.
-      return { event, state: 'failed', error: error.message, failsPayment: false };
+      return { event, state: 'failed', error: error.message, count: undefined };
     }
   }
 
   #readReceived({ row, content, receivedAt }: ReceivedEvent): EventReading {
     const { id, type, objectId, createdAt } = row;
     const event = { id, type, objectId, createdAt, attempts: 0, receivedAt };
-    return { event, ...content, keys: keysOf(this.#bySubject, content) };
+    return { event, ...content, keys: keysOf(this.#parts.mirrors, content) };
   }
 
   async #finish({ outcomes, settled, refreshes }: AppliedBatch): Promise<void> {
@@ -255,7 +249,7 @@ export class EventApplier {
 
   /** Events of a batch about the same object share one refresh. */
   async #refresh(
-    { event, write, targets, failsPayment }: Refresh,
+    { event, write, targets, count }: Refresh,
     responses: Map<string, Promise<boolean>>,
   ): Promise<void> {
     try {
@@ -270,7 +264,7 @@ export class EventApplier {
         responses.set(name, response);
         isOurs = (await response) || isOurs;
       }
-      await this.#settleAlone(outcomeOf(event, isOurs, failsPayment));
+      await this.#settleAlone(outcomeOf(event, isOurs, count));
     } catch (error) {
       if (isOutage(error)) throw error;
       await this.#retryLater(event, error);
@@ -279,7 +273,7 @@ export class EventApplier {
 
   /** False if the object does not belong to Till. */
   async #settleByRefresh({ subject, key }: RefreshTarget): Promise<boolean> {
-    const mirror: Mirror<never> = this.#bySubject[subject];
+    const mirror: Mirror<never> = this.#parts.mirrors[subject];
     let isOurs = true;
     let late: readonly string[] = [];
     const isSettled = await untilSettled(async () => {
@@ -289,7 +283,7 @@ export class EventApplier {
       return applied;
     });
     if (!isSettled) throw new Error(`the row of ${key} kept changing`);
-    for (const target of refundsOf(late)) await this.#settleByRefresh(target);
+    for (const target of this.#batches.missedBefore(late, () => true)) await this.#settleByRefresh(target);
     return isOurs;
   }
 
@@ -298,7 +292,7 @@ export class EventApplier {
     const reason = (error instanceof Error ? error.message : String(error)).slice(0, errorLengthMax);
     const attempts = event.attempts + 1;
     if (attempts >= attemptsMax) {
-      await this.#settleAlone({ event, state: 'failed', error: reason, failsPayment: false });
+      await this.#settleAlone({ event, state: 'failed', error: reason, count: undefined });
       return;
     }
     const delayMs = retryAfterMs(attempts, Math.random());

@@ -6,12 +6,12 @@ export interface EventOutcome {
   readonly event: EventToApply;
   readonly state: 'processed' | 'ignored' | 'failed';
   readonly error: string | null;
-  /** The event reports a failed attempt to pay a payment that was created through the API. */
-  readonly failsPayment: boolean;
+  /** Counts what the event reports. Undefined if nothing is counted. */
+  readonly count: (() => void) | undefined;
 }
 
-export function outcomeOf(event: EventToApply, isOurs: boolean, failsPayment = false): EventOutcome {
-  return { event, state: isOurs ? 'processed' : 'ignored', error: null, failsPayment };
+export function outcomeOf(event: EventToApply, isOurs: boolean, count?: EventOutcome['count']): EventOutcome {
+  return { event, state: isOurs ? 'processed' : 'ignored', error: null, count };
 }
 
 /** An event that has its outcome. */
@@ -32,7 +32,7 @@ export function pending(
 
 /** Counts new outcomes after their commit. The caller leaves out outcomes that a replay or a second worker repeats. */
 export function countOutcomes(metrics: Metrics, logger: Logger, outcomes: readonly EventOutcome[]): void {
-  for (const { event, state, error, failsPayment } of outcomes) {
+  for (const { event, state, error, count } of outcomes) {
     const type = metrics.eventTypeLabel(event.type);
     if (state === 'failed') {
       metrics.webhookEventsFailed.inc({ type });
@@ -45,6 +45,6 @@ export function countOutcomes(metrics: Metrics, logger: Logger, outcomes: readon
     if (state !== 'processed') continue;
     metrics.webhookEventsProcessed.inc({ type });
     metrics.webhookLag.observe(Math.max(Date.now() - event.receivedAt.getTime(), 0) / 1_000);
-    if (failsPayment) metrics.paymentsFailed.inc();
+    count?.();
   }
 }

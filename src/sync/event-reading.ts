@@ -1,6 +1,6 @@
 import type { EventToApply } from '../model/webhook-event.ts';
 import type { ReadableContent, Subject, SubjectFacts } from '../processor/port/event-facts.ts';
-import type { MirrorsBySubject } from './mirrors.ts';
+import type { MirrorsBySubject } from './mirrors-by-subject.ts';
 
 /** An event with its content and the processor's ids of its objects. */
 export type EventReading = ReadableContent & {
@@ -20,15 +20,6 @@ export function keysOf<S extends Subject>(
   { subject, facts }: { readonly subject: S; readonly facts: readonly SubjectFacts[S][] },
 ): readonly string[] {
   return facts.map((one) => mirrors[subject].keyOf(one));
-}
-
-/** Whether the event reports a failed attempt to pay a payment with a Till id, which was created through the API. */
-export function isFailedPayment(reading: EventReading): boolean {
-  return (
-    reading.event.type === 'payment_intent.payment_failed' &&
-    isAbout(reading, 'payment') &&
-    reading.facts.some(({ localId }) => localId !== null)
-  );
 }
 
 function isAbout<S extends Subject>(

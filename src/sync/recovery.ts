@@ -5,7 +5,6 @@ import type { PlatformParts } from '../platform/parts.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
 import { type Job, type JobRun, pause } from './job.ts';
-import type { LostObjects } from './lost-objects.ts';
 import type { EventListing, RecoveryPosition, RecoveryStore } from './recovery-store.ts';
 import { refreshObject } from './refresh-object.ts';
 
@@ -27,7 +26,8 @@ interface RecoveryParts extends Pick<PlatformParts, 'clock' | 'logger' | 'metric
   readonly store: RecoveryStore;
   readonly processor: Processor;
   readonly inbox: Inbox;
-  readonly lostObjects: LostObjects;
+  /** Recovers the objects whose rows lost commits had, and that no event shows. */
+  readonly lostObjects: { recoverSince(createdSince: Date, pace: () => Promise<void>): Promise<void> };
   /** Mirrors whose rows can become stale. */
   readonly staleMirrors: readonly StaleMirror[];
   /** Compares everything with the processor. Waits for `pace` between its calls. */

@@ -5,6 +5,10 @@ import type { CustomerService } from '../customers/customer-service.ts';
 import { CustomerStore } from '../customers/customer-store.ts';
 import { ExternalIdStore } from '../customers/external-id-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
+import type { Mirrors } from '../features/mirrors.ts';
+import { adoptingProcessor } from '../import/adopting-processor.ts';
+import { Import } from '../import/import.ts';
+import { ImportStore } from '../import/import-store.ts';
 import { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import { InvoiceStore } from '../invoices/invoice-store.ts';
 import type { MirrorParts } from '../mirrors/mirror.ts';
@@ -24,11 +28,7 @@ import type { EntitlementService } from '../subscriptions/entitlements/entitleme
 import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { SubscriptionStore } from '../subscriptions/subscription-store.ts';
-import { adoptingProcessor } from '../sync/import/adopting-processor.ts';
-import { Import } from '../sync/import/import.ts';
-import { ImportStore } from '../sync/import/import-store.ts';
 import { Job } from '../sync/job.ts';
-import type { Mirrors } from '../sync/mirrors.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
 
 export type Stores = ReturnType<typeof composeStores>;

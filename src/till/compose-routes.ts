@@ -20,6 +20,7 @@ import { registerPlanRoutes } from '../plans/plan-routes.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import { registerPortalRoutes } from '../portal/portal-routes.ts';
 import type { Processor } from '../processor/port/processor.ts';
+import { registerResyncRoutes } from '../resync/resync-routes.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import { registerSandboxResetRoute } from '../sandbox-control/sandbox-reset-routes.ts';
 import type { SandboxResets } from '../sandbox-control/sandbox-resets.ts';
@@ -30,7 +31,6 @@ import { registerSubscriptionUpdateRoutes } from '../subscriptions/changes/subsc
 import { registerEntitlementRoutes } from '../subscriptions/entitlements/entitlement-routes.ts';
 import { registerSubscriptionPaymentRoutes } from '../subscriptions/paying/subscription-payment-routes.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
-import { registerResyncRoutes } from '../sync/resync-routes.ts';
 import { registerMeterRoutes } from '../usage/meter-routes.ts';
 import { registerUsageRoutes } from '../usage/usage-routes.ts';
 import { registerWebhookEventRoutes } from '../webhooks/webhook-event-routes.ts';

@@ -1,9 +1,8 @@
-import { AttentionService } from '../attention/attention-service.ts';
-import { AttentionStore } from '../attention/attention-store.ts';
 import { AuditLog } from '../audit/audit-log.ts';
 import { AuditStore, auditWeeks } from '../audit/audit-store.ts';
 import { CheckoutService } from '../checkouts/checkout-service.ts';
 import { checkoutList } from '../checkouts/checkout-store.ts';
+import { LostObjects } from '../checkouts/lost-objects.ts';
 import { CustomerService } from '../customers/customer-service.ts';
 import { customerList } from '../customers/customer-store.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
@@ -12,6 +11,8 @@ import { deliveryWeeks } from '../events/deliveries/delivery-store.ts';
 import type { EndpointService } from '../events/endpoints/endpoint-service.ts';
 import { EventErasureStore } from '../events/feed/event-erasure-store.ts';
 import { EventStore, eventWeeks } from '../events/feed/event-store.ts';
+import { mirroredLists } from '../features/mirrored-lists.ts';
+import { type Mirrors, mirrorsBySubject } from '../features/mirrors.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
 import { type CrashPoints, noCrashPoints } from '../idempotency/crash-points.ts';
 import { IdempotencyService } from '../idempotency/idempotency-service.ts';
@@ -21,26 +22,27 @@ import { invoiceList } from '../invoices/invoice-store.ts';
 import { KeyService } from '../keys/key-service.ts';
 import { KeyStore } from '../keys/key-store.ts';
 import { auditRetentionDays } from '../model/audit-entry.ts';
-import { MoveStore } from '../overview/move-store.ts';
-import { OverviewFollower } from '../overview/overview-follower.ts';
-import { OverviewService } from '../overview/overview-service.ts';
-import { OverviewStore } from '../overview/overview-store.ts';
 import { PaymentMethodService } from '../payment-methods/payment-method-service.ts';
+import { paymentRule } from '../payments/payment-rule.ts';
 import { PaymentService } from '../payments/payment-service.ts';
 import { paymentList } from '../payments/payment-store.ts';
 import { RefundService } from '../payments/refund-service.ts';
+import { planRule } from '../plans/plan-rule.ts';
 import { PlanService } from '../plans/plan-service.ts';
 import { type Clock, MovableClock, type ProcessorClock, systemClock } from '../platform/clock.ts';
 import type { PlatformParts } from '../platform/parts.ts';
-import { TimeZone } from '../platform/time-zone.ts';
 import type { Tracer } from '../platform/tracing.ts';
 import { WeeksStore } from '../platform/weeks-store.ts';
 import { WorkDoor } from '../platform/work-door.ts';
 import { PortalService } from '../portal/portal-service.ts';
 import type { Processor } from '../processor/port/processor.ts';
+import { Resync } from '../resync/resync.ts';
+import { ResyncRunStore } from '../resync/resync-run-store.ts';
+import { ResyncRuns } from '../resync/resync-runs.ts';
 import { SearchService } from '../search/search-service.ts';
 import { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
 import { EntitlementStore } from '../subscriptions/entitlements/entitlement-store.ts';
+import { subscriptionRule } from '../subscriptions/subscription-rule.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import { subscriptionList } from '../subscriptions/subscription-store.ts';
 import { SubscriptionTurns } from '../subscriptions/turns/subscription-turns.ts';
@@ -49,14 +51,9 @@ import { Backfills } from '../sync/backfill.ts';
 import type { BackfillStore } from '../sync/backfill-store.ts';
 import { EventApplier } from '../sync/event-applier.ts';
 import { Job } from '../sync/job.ts';
-import { LostObjects } from '../sync/lost-objects.ts';
-import type { Mirrors } from '../sync/mirrors.ts';
 import { pausedBy } from '../sync/paused-applier.ts';
 import { Recovery } from '../sync/recovery.ts';
 import { RecoveryStore } from '../sync/recovery-store.ts';
-import { Resync } from '../sync/resync.ts';
-import { ResyncRunStore } from '../sync/resync-run-store.ts';
-import { ResyncRuns } from '../sync/resync-runs.ts';
 import { Worker } from '../sync/worker.ts';
 import type { MeterService } from '../usage/meter-service.ts';
 import { UsageDaysStore } from '../usage/usage-days-store.ts';
@@ -70,6 +67,7 @@ import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '../webhooks/webhook-event-store.ts';
 import { composeEndpoints, composeEvents, type EventSettings } from './compose-events.ts';
 import { composeImport, composeMirrors, composeStores, type Stores } from './compose-mirrors.ts';
+import { composeOverview } from './compose-overview.ts';
 import { composeUsage } from './compose-usage.ts';
 import type { Config } from './config.ts';
 
@@ -311,7 +309,8 @@ function composeWebhooks(parts: WebhookParts) {
   };
   const inbox = new Inbox({ ...parts, store, onStored, onReceipt });
   parts.database.setAfterLateRows((rows) => inbox.bringBack(rows));
-  const eventApplier = new EventApplier({ ...parts, queue: store });
+  const { mirrors } = parts;
+  const eventApplier = new EventApplier({ ...parts, ...eventRulesOf(parts), queue: store });
   const worker = new Worker({ eventApplier: pausedBy(parts.door, eventApplier), logger: parts.logger });
   const webhookEvents = new WebhookEventService({ ...parts, store, onStored });
   const resync = new Resync({
@@ -329,12 +328,13 @@ function composeWebhooks(parts: WebhookParts) {
     job: new Job('recovery', parts),
     store: new RecoveryStore(),
     inbox,
-    staleMirrors: [parts.mirrors.payments, parts.mirrors.subscriptions, parts.mirrors.checkouts],
+    staleMirrors: [mirrors.payments, mirrors.subscriptions, mirrors.checkouts],
     resync: (pace) => resync.all(pace, pace),
   });
   const backfills = new Backfills({
     ...parts,
     job: new Job('backfill', parts),
+    lists: mirroredLists(parts.processor, mirrors),
     store: parts.backfillStore,
   });
   const retention = new Retention({
@@ -349,7 +349,7 @@ function composeWebhooks(parts: WebhookParts) {
   });
   const erasure = new Erasure({
     ...parts,
-    customers: parts.mirrors.customers,
+    customers: mirrors.customers,
     store: new ErasureStore(),
     events: new EventErasureStore(),
     deliveries: new DeliveryListStore(),
@@ -361,22 +361,15 @@ function composeWebhooks(parts: WebhookParts) {
   };
 }
 
-/** Wires up the overview: counting the events, showing the numbers, and what needs attention. */
-function composeOverview(
-  parts: Composed & { readonly stores: Stores; readonly webhookEvents: WebhookEventService },
-) {
-  const store = new OverviewStore();
-  const moves = new MoveStore();
-  const timeZone = new TimeZone(parts.overviewTimeZone);
-  const overviewFollower = new OverviewFollower({
-    ...parts,
-    store,
-    moves,
-    events: new EventStore(),
-    plans: parts.stores.plans,
-    timeZone,
-  });
-  const overview = new OverviewService({ ...parts, store, moves, timeZone, follower: overviewFollower });
-  const attention = new AttentionService({ ...parts, store: new AttentionStore() });
-  return { overview, overviewFollower, attention };
+/** How events are applied: the mirrors, and what resources add to them. */
+function eventRulesOf({ mirrors, metrics }: Pick<WebhookParts, 'mirrors' | 'metrics'>) {
+  const countFailedPayment = () => metrics.paymentsFailed.inc();
+  return {
+    mirrors: mirrorsBySubject(mirrors),
+    rules: [
+      planRule(mirrors.plans),
+      paymentRule({ payments: mirrors.payments, countFailedPayment }),
+      subscriptionRule,
+    ],
+  };
 }

@@ -1,9 +1,9 @@
 import { Failure, requireFound } from '../errors.ts';
-import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { type LocalOperation, localOperation } from '../idempotency/local-operation.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
+import type { IdempotencyKey } from '../model/idempotency-key.ts';
 import type { Meter } from '../model/meter.ts';
 import { auditOperation } from '../platform/cause.ts';
 import type { PlatformParts } from '../platform/parts.ts';

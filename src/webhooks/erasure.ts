@@ -1,4 +1,3 @@
-import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import { runAs } from '../platform/cause.ts';
 import { type Database, isOutage, type Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/port/processor.ts';
@@ -28,7 +27,7 @@ interface ErasureParts {
   readonly database: Database;
   readonly store: ErasureStore;
   readonly processor: Processor;
-  readonly customers: Pick<CustomerMirror, 'listToErase' | 'eraseOwned' | 'markErased'>;
+  readonly customers: DeletedCustomers;
   /** The events for applications, their deliveries, and what customers have used. */
   readonly events: {
     eraseOfCustomer(
@@ -45,7 +44,20 @@ interface ErasureParts {
   };
 }
 
-type DeletedCustomer = Parameters<CustomerMirror['markErased']>[0];
+/** A deleted customer whose data is searched for. */
+interface DeletedCustomer {
+  readonly id: string;
+  readonly processorCustomerId: string;
+  /** Whether this is the second search. */
+  readonly isSearched: boolean;
+}
+
+interface DeletedCustomers {
+  listToErase(skippedIds: readonly string[], limit: number): Promise<readonly DeletedCustomer[]>;
+  /** Erases the rows that belong to the customer. */
+  eraseOwned(processorCustomerId: string): Promise<void>;
+  markErased(customer: DeletedCustomer): Promise<void>;
+}
 
 /** Erases the next batch. False if it was not full, so that nothing is left. */
 type EraseBatch = () => Promise<boolean>;

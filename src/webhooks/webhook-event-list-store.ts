@@ -1,5 +1,5 @@
-import type { ListPage, PageRequest } from '../mirrors/list-page.ts';
 import { totalMax } from '../mirrors/row-window.ts';
+import type { ListPage, PageRequest } from '../model/list-request.ts';
 import { type WebhookEvent, type WebhookEventState, webhookEventStates } from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
 

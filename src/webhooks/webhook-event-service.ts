@@ -1,5 +1,5 @@
 import { Failure } from '../errors.ts';
-import type { PageRequest } from '../mirrors/list-page.ts';
+import type { PageRequest } from '../model/list-request.ts';
 import type { WebhookBacklog, WebhookEvent } from '../model/webhook-event.ts';
 import { auditOperation } from '../platform/cause.ts';
 import type { Database } from '../platform/postgres.ts';

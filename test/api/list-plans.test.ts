@@ -1,13 +1,15 @@
 /** How PostgreSQL reads the lists: whatever the values and however they are spread, it walks the index of the filter. */
+
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { customerList } from '../../src/customers/customer-store.ts';
 import { invoiceList } from '../../src/invoices/invoice-store.ts';
 import type { List } from '../../src/mirrors/list.ts';
-import { type FilterValues, selectionOf } from '../../src/mirrors/list-filter.ts';
+import { selectionOf } from '../../src/mirrors/list-filter.ts';
 import { newestFirst, sortOf } from '../../src/mirrors/list-sort.ts';
 import { listStatement } from '../../src/mirrors/list-statement.ts';
 import { type RowWindow, totalMax } from '../../src/mirrors/row-window.ts';
+import type { FilterValues } from '../../src/model/list-request.ts';
 import { allPaymentList, paymentList, subscriptionPaymentList } from '../../src/payments/payment-store.ts';
 import { allRefundLists } from '../../src/payments/refund-store.ts';
 import { subscriptionList } from '../../src/subscriptions/subscription-store.ts';

@@ -2,6 +2,7 @@
  * Lists on the oldest PostgreSQL at hand: however many rows there are, a page reads about as many pages of the database,
  * for every filter and pair of filters. Newer versions end scans earlier, so only an older one shows what they forgive.
  */
+
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type pg from 'pg';
@@ -9,9 +10,10 @@ import { customerOf, planOf, seedLists } from '../../bench/lab/seed-lists.ts';
 import { CustomerStore } from '../../src/customers/customer-store.ts';
 import { invoiceList } from '../../src/invoices/invoice-store.ts';
 import type { List } from '../../src/mirrors/list.ts';
-import { type FilterValues, selectionOf } from '../../src/mirrors/list-filter.ts';
+import { selectionOf } from '../../src/mirrors/list-filter.ts';
 import { newestFirst, sortOf } from '../../src/mirrors/list-sort.ts';
 import { listStatement } from '../../src/mirrors/list-statement.ts';
+import type { FilterValues } from '../../src/model/list-request.ts';
 import { allPaymentList } from '../../src/payments/payment-store.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { migrate } from '../../src/platform/migrate.ts';

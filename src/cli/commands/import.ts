@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
+import type { ImportObserver } from '../../import/import.ts';
+import { type PlanEntries, PlanEntryError, parsePlanEntries } from '../../import/plan-entries.ts';
 import { Pace } from '../../platform/pace.ts';
-import type { ImportObserver } from '../../sync/import/import.ts';
-import { type PlanEntries, PlanEntryError, parsePlanEntries } from '../../sync/import/plan-entries.ts';
 import { defineCommand, UsageError, wholeNumber } from '../command.ts';
 import { lineOf, reportOf, skipLine } from '../import-report.ts';
 import type { Output } from '../output.ts';

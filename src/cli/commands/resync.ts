@@ -1,4 +1,4 @@
-import type { ResyncProgress } from '../../sync/resync.ts';
+import type { ResyncProgress } from '../../resync/resync.ts';
 import type { Services } from '../../till/compose-services.ts';
 import { defineCommand, UsageError } from '../command.ts';
 import type { Output } from '../output.ts';

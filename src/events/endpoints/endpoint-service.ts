@@ -1,9 +1,9 @@
 import { invalidRequest } from '../../errors.ts';
-import type { IdempotencyKey } from '../../idempotency/claim.ts';
 import type { IdempotencyService } from '../../idempotency/idempotency-service.ts';
 import { type LocalOperation, localOperation } from '../../idempotency/local-operation.ts';
 import type { OperationResult } from '../../idempotency/operation.ts';
 import { type IdCursorPage, pageById, type WalkRequest } from '../../mirrors/id-cursor.ts';
+import type { IdempotencyKey } from '../../model/idempotency-key.ts';
 import { auditOperation } from '../../platform/cause.ts';
 import { isUuid } from '../../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../../platform/postgres.ts';

@@ -1,6 +1,6 @@
 import type { Static, TProperties, TSchema } from 'typebox';
-import { sortNames } from '../../mirrors/list-sort.ts';
 import { externalIdLengthMax, externalIdPattern } from '../../model/customer.ts';
+import { sortNames } from '../../model/list-request.ts';
 import {
   type Metadata,
   type MetadataChange,

@@ -1,7 +1,7 @@
-import type { Mirror } from '../../mirrors/mirror.ts';
-import type { Applied } from '../../model/fold.ts';
-import type { Queryable, Transaction } from '../../platform/postgres.ts';
-import type { Pages, ProcessorPage } from '../../processor/port/pages.ts';
+import type { Mirror } from '../mirrors/mirror.ts';
+import type { Applied } from '../model/fold.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
+import type { Pages, ProcessorPage } from '../processor/port/pages.ts';
 import type { Counts, Skip, StageName } from './import-progress.ts';
 
 /** Concurrent calls to the processor: enough to use the rate limit of an import, although each call takes a while. */

@@ -1,5 +1,5 @@
-import type { SubscriptionStatus } from '../../model/subscription.ts';
-import type { Processor } from '../../processor/port/processor.ts';
+import type { SubscriptionStatus } from '../model/subscription.ts';
+import type { Processor } from '../processor/port/processor.ts';
 
 /** Pages of payments that are searched for the newest successful one. More failures in a row are not worth the calls. */
 const paymentPagesMax = 10;

@@ -1,4 +1,4 @@
-import type { Plan } from '../../model/plan.ts';
+import type { Plan } from '../model/plan.ts';
 
 /** Customers that a list of the report names. A person reads it, and in a dry run each of them costs a call. */
 export const listedMax = 1_000;

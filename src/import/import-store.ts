@@ -1,4 +1,4 @@
-import type { Queryable } from '../../platform/postgres.ts';
+import type { Queryable } from '../platform/postgres.ts';
 import type { ImportKind, ImportProgress, Skip } from './import-progress.ts';
 
 /** The last ones are enough: every import starts over or continues the one before it. */

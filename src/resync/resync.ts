@@ -2,10 +2,13 @@ import type { CheckoutService } from '../checkouts/checkout-service.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import { notFound } from '../errors.ts';
+import { mirroredLists } from '../features/mirrored-lists.ts';
+import type { Mirrors } from '../features/mirrors.ts';
 import type { InvoiceService } from '../invoices/invoice-service.ts';
 import type { CountedRows } from '../mirrors/list.ts';
 import { correctListTotals, type TotalCorrection } from '../mirrors/list-totals.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
+import type { MirroredList } from '../mirrors/mirrored-list.ts';
 import { noRevisions } from '../mirrors/refresh.ts';
 import type { Customer } from '../model/customer.ts';
 import type { Resource } from '../model/facts.ts';
@@ -19,9 +22,7 @@ import type { PlatformParts } from '../platform/parts.ts';
 import type { Pages } from '../processor/port/pages.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
-import { type MirroredList, mirroredLists } from './mirrored-lists.ts';
-import type { Mirrors } from './mirrors.ts';
-import { refreshObject } from './refresh-object.ts';
+import { refreshObject } from '../sync/refresh-object.ts';
 
 interface ResyncParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
   readonly processor: Processor;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { PlanFacts } from '../../model/plan.ts';
+import type { PlanFacts } from '../model/plan.ts';
 import { PlanEntryError, parsePlanEntries } from './plan-entries.ts';
 import { missingSettings, parseFeatures, resolveEntries, templateOf, withSettings } from './plan-settings.ts';
 

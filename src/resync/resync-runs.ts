@@ -3,7 +3,7 @@ import { auditOperation } from '../platform/cause.ts';
 import { newId } from '../platform/id.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import type { WorkDoor } from '../platform/work-door.ts';
-import type { Job, JobRun } from './job.ts';
+import type { Job, JobRun } from '../sync/job.ts';
 import type { Resync, ResyncProgress } from './resync.ts';
 import type { ResyncRun } from './resync-run.ts';
 import type { ResyncRunStore } from './resync-run-store.ts';

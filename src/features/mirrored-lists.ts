@@ -1,15 +1,7 @@
 import type { Mirror } from '../mirrors/mirror.ts';
-import type { ListingStart, Pages } from '../processor/port/pages.ts';
+import type { MirroredList } from '../mirrors/mirrored-list.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Mirrors } from './mirrors.ts';
-
-/** A list of the processor, and the mirror of its objects. */
-export interface MirroredList<Facts> {
-  readonly mirror: Mirror<Facts>;
-  list(filter: ListFilter): Pages<Facts>;
-}
-
-type ListFilter = ListingStart & { readonly processorCustomerId?: string };
 
 /** What a resync compares and an import adopts, in this order: an object comes after those that it depends on. */
 export function mirroredLists(processor: Processor, mirrors: Mirrors) {

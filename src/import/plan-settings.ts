@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { PlanFacts } from '../../model/plan.ts';
+import type { PlanFacts } from '../model/plan.ts';
 import {
   featuresMax,
   isFeature,
   isGroupName,
   noFeatures,
   type PlanFeatures,
-} from '../../model/plan-features.ts';
-import { priceObstacles } from '../../model/price-obstacle.ts';
+} from '../model/plan-features.ts';
+import { priceObstacles } from '../model/price-obstacle.ts';
 import { isPlanName, type PlanEntries, type PlanEntry, PlanEntryError } from './plan-entries.ts';
 
 /** The values of a product that are plans' values too. */

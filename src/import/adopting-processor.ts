@@ -1,13 +1,13 @@
-import type { CustomerFacts } from '../../model/customer.ts';
-import type { OwnFacts } from '../../model/facts.ts';
-import type { InvoiceFacts } from '../../model/invoice.ts';
-import type { PlanFacts } from '../../model/plan.ts';
-import type { RefundFacts } from '../../model/refund.ts';
-import type { SubscriptionFacts } from '../../model/subscription.ts';
-import type { SubscriptionItemFacts } from '../../model/subscription-items.ts';
-import { derivedId } from '../../platform/id.ts';
-import type { Pages } from '../../processor/port/pages.ts';
-import type { Processor } from '../../processor/port/processor.ts';
+import type { CustomerFacts } from '../model/customer.ts';
+import type { OwnFacts } from '../model/facts.ts';
+import type { InvoiceFacts } from '../model/invoice.ts';
+import type { PlanFacts } from '../model/plan.ts';
+import type { RefundFacts } from '../model/refund.ts';
+import type { SubscriptionFacts } from '../model/subscription.ts';
+import type { SubscriptionItemFacts } from '../model/subscription-items.ts';
+import { derivedId } from '../platform/id.ts';
+import type { Pages } from '../processor/port/pages.ts';
+import type { Processor } from '../processor/port/processor.ts';
 
 /**
  * The processor as an import sees it: every object has a Till id. So the mirrors treat an object that Till did not

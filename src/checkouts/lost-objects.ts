@@ -7,15 +7,16 @@ import type { PlatformParts } from '../platform/parts.ts';
 import type { Pages } from '../processor/port/pages.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { LostCommits } from '../subscriptions/reserve-group.ts';
-import type { Mirrors } from './mirrors.ts';
-import { refreshObject } from './refresh-object.ts';
+import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
+import { refreshObject } from '../sync/refresh-object.ts';
+import type { CheckoutMirror } from './checkout-mirror.ts';
 
 /** A process forgets all of them beyond this number, and asks again. Recovery usually passes long before. */
 const customersMax = 10_000;
 
 interface LostObjectParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
   readonly processor: Processor;
-  readonly mirrors: Mirrors;
+  readonly mirrors: { readonly checkouts: CheckoutMirror; readonly subscriptions: SubscriptionMirror };
   readonly customers: CustomerService;
 }
 

@@ -1,4 +1,4 @@
-import type { Resource } from '../../model/facts.ts';
+import type { Resource } from '../model/facts.ts';
 
 /**
  * The lists that an import reads, in this order: an object comes after those that it depends on. External ids come last,

@@ -1,14 +1,13 @@
 import type { CheckoutMirror } from '../checkouts/checkout-mirror.ts';
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
-import type { Mirror } from '../mirrors/mirror.ts';
 import type { DisputeMirror } from '../payments/dispute-mirror.ts';
 import type { InvoicePaymentMirror } from '../payments/invoice-payment-mirror.ts';
 import type { PaymentMirror } from '../payments/payment-mirror.ts';
 import type { RefundMirror } from '../payments/refund-mirror.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
-import type { Subject, SubjectFacts } from '../processor/port/event-facts.ts';
 import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
+import type { MirrorsBySubject } from '../sync/mirrors-by-subject.ts';
 
 export interface Mirrors {
   readonly customers: CustomerMirror;
@@ -21,9 +20,6 @@ export interface Mirrors {
   readonly invoices: InvoiceMirror;
   readonly checkouts: CheckoutMirror;
 }
-
-/** The mirror that applies the events about each subject. */
-export type MirrorsBySubject = { readonly [S in Subject]: Mirror<SubjectFacts[S]> };
 
 /** In the order in which every transaction locks the tables. */
 export function mirrorsBySubject(mirrors: Mirrors): MirrorsBySubject {

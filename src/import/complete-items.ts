@@ -1,6 +1,6 @@
-import { isOutageOfAll } from '../../errors.ts';
-import { inLanes } from '../../platform/lanes.ts';
-import type { Logger } from '../../platform/logger.ts';
+import { isOutageOfAll } from '../errors.ts';
+import { inLanes } from '../platform/lanes.ts';
+import type { Logger } from '../platform/logger.ts';
 import { callsAtOnce } from './stage.ts';
 
 interface CompletedItems<Item> {

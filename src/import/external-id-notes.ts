@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { CustomerFacts } from '../../model/customer.ts';
-import type { Database, Queryable } from '../../platform/postgres.ts';
-import type { Pages } from '../../processor/port/pages.ts';
+import type { CustomerFacts } from '../model/customer.ts';
+import type { Database, Queryable } from '../platform/postgres.ts';
+import type { Pages } from '../processor/port/pages.ts';
 import { type ImportStore, valuesPerPage } from './import-store.ts';
 
 /** 72 bits: among a billion values, two have the same digest with a probability of one in ten thousand. */

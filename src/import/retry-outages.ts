@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
-import { Failure, isOutageOfAll } from '../../errors.ts';
-import type { Logger } from '../../platform/logger.ts';
+import { Failure, isOutageOfAll } from '../errors.ts';
+import type { Logger } from '../platform/logger.ts';
 
 /** A processor that is down or limits calls gets half a minute to recover. After that, the next run continues. */
 const attemptsMax = 6;

@@ -1,10 +1,10 @@
-import { nothingApplied } from '../../mirrors/refresh.ts';
-import type { Applied } from '../../model/fold.ts';
-import { inLanes } from '../../platform/lanes.ts';
-import type { PlatformParts } from '../../platform/parts.ts';
-import type { Database, Queryable, Transaction } from '../../platform/postgres.ts';
-import type { ProcessorPage } from '../../processor/port/pages.ts';
-import { refreshObject } from '../refresh-object.ts';
+import { nothingApplied } from '../mirrors/refresh.ts';
+import type { Applied } from '../model/fold.ts';
+import { inLanes } from '../platform/lanes.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
+import type { ProcessorPage } from '../processor/port/pages.ts';
+import { refreshObject } from '../sync/refresh-object.ts';
 import { completeItems } from './complete-items.ts';
 import { type ImportKind, noCounts, type Skip } from './import-progress.ts';
 import { callsAtOnce, type PageOutcome, type SavePage, type Stage } from './stage.ts';

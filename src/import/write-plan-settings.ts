@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { Plan, PlanFacts } from '../../model/plan.ts';
-import type { PlatformParts } from '../../platform/parts.ts';
-import { objectMissing } from '../../processor/port/attempt.ts';
-import type { Processor } from '../../processor/port/processor.ts';
-import type { Mirrors } from '../mirrors.ts';
-import { refreshObject } from '../refresh-object.ts';
+import type { Mirrors } from '../features/mirrors.ts';
+import type { Plan, PlanFacts } from '../model/plan.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import { objectMissing } from '../processor/port/attempt.ts';
+import type { Processor } from '../processor/port/processor.ts';
+import { refreshObject } from '../sync/refresh-object.ts';
 import { missingSettings, type PlanSettings, withSettings } from './plan-settings.ts';
 
 interface SettingsParts extends Pick<PlatformParts, 'database' | 'logger'> {

@@ -1,8 +1,8 @@
-import { mergeApplied } from '../../mirrors/apply-facts.ts';
-import { noRevisions } from '../../mirrors/refresh.ts';
-import { isAttempted, type PaymentFacts } from '../../model/payment.ts';
-import type { ChargedPayment } from '../../payments/subscription-charges.ts';
-import type { Transaction } from '../../platform/postgres.ts';
+import { mergeApplied } from '../mirrors/apply-facts.ts';
+import { noRevisions } from '../mirrors/refresh.ts';
+import { isAttempted, type PaymentFacts } from '../model/payment.ts';
+import type { ChargedPayment } from '../payments/subscription-charges.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import { adoptPayment } from './adopting-processor.ts';
 import type { Stage } from './stage.ts';
 import { noCustomer, rowsOf, type StageParts } from './stages.ts';

@@ -1,10 +1,10 @@
-import { isOutageOfAll } from '../../errors.ts';
-import type { PlanFacts } from '../../model/plan.ts';
-import type { Subscription, SubscriptionFacts } from '../../model/subscription.ts';
-import type { PlanService } from '../../plans/plan-service.ts';
-import type { PlatformParts } from '../../platform/parts.ts';
-import type { EntitlementService } from '../../subscriptions/entitlements/entitlement-service.ts';
-import { refreshObject } from '../refresh-object.ts';
+import { isOutageOfAll } from '../errors.ts';
+import type { PlanFacts } from '../model/plan.ts';
+import type { Subscription, SubscriptionFacts } from '../model/subscription.ts';
+import type { PlanService } from '../plans/plan-service.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import type { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
+import { refreshObject } from '../sync/refresh-object.ts';
 import { Census, type CensusPlan, type CensusProduct, listedMax } from './census.ts';
 import { completeItems } from './complete-items.ts';
 import { isLive, isPaying } from './customer-holdings.ts';

@@ -6,7 +6,7 @@ import {
   isFeature,
   isGroupName,
   type PlanFeatures,
-} from '../../model/plan-features.ts';
+} from '../model/plan-features.ts';
 
 /** What an operator says about a price or a product. An absent field keeps its value. */
 export interface PlanEntry {
