@@ -233,7 +233,8 @@ test('the adapter imports the port, the model and the platform, and nothing abov
     isModel(path) ||
     path === 'src/errors.ts' ||
     path.startsWith('src/platform/') ||
-    path.startsWith('src/processor/port/');
+    path.startsWith('src/processor/port/') ||
+    path.startsWith('src/processor/pacing/');
   assert.deepEqual(
     breaches(({ from, to }) => isAdapter(from) && !isBelow(to)),
     [],

@@ -20,6 +20,8 @@ type CauseOf = (ids: readonly string[]) => Cause | undefined;
 /** Work, and what it needs to know about the request that it is for. */
 interface Work {
   readonly cause: Cause | CauseOf | undefined;
+  /** Who waits for it. Undefined: no request does. */
+  readonly caller: string | undefined;
   readonly confirm?: Confirm | undefined;
   readonly audit?: AuditedRequest | undefined;
   readonly whileWaiting?: WhileWaiting | undefined;
@@ -49,23 +51,39 @@ const works = /* @__PURE__ */ new AsyncLocalStorage<Work>();
 export function runWithCause<Result>(
   cause: Cause | undefined,
   work: () => Result,
-  { confirm, audit, whileWaiting: waiting }: Omit<Work, 'cause'> = {},
+  { confirm, audit, whileWaiting: waiting }: Omit<Work, 'cause' | 'caller'> = {},
 ): Result {
-  return works.run({ cause, confirm, audit, whileWaiting: waiting }, work);
+  return works.run({ cause, caller: callerOf(cause), confirm, audit, whileWaiting: waiting }, work);
 }
 
 /** The same for work that serves several requests or events at once. */
 export function runWithCauses<Result>(causeOf: CauseOf, work: () => Result): Result {
-  return works.run({ cause: causeOf }, work);
+  return works.run({ cause: causeOf, caller: currentCaller() }, work);
 }
 
-/** The same for work of this kind that no request and no event caused. */
+/** The same for work of this kind that no request and no event caused. A request may still wait for it. */
 export function runAs<Result>(kind: Cause['kind'], work: () => Result): Result {
-  return works.run({ cause: causeOfKind(kind) }, work);
+  const caller = longRuns.includes(kind) ? undefined : currentCaller();
+  return works.run({ cause: causeOfKind(kind), caller }, work);
 }
+
+/** Runs of these kinds take minutes or hours, so no request waits for them, even if one has started them. */
+const longRuns: readonly Cause['kind'][] = ['resync', 'import'];
 
 export function causeOfKind(kind: Cause['kind']): Cause {
   return { kind, keyName: null, person: null, requestId: null, processorEventId: null };
+}
+
+/**
+ * The application or the person whose request waits for the work that calls this. Undefined for work in the background.
+ */
+export function currentCaller(): string | undefined {
+  return works.getStore()?.caller;
+}
+
+function callerOf(cause: Cause | undefined): string | undefined {
+  if (cause?.kind !== 'api') return undefined;
+  return cause.person ?? cause.keyName ?? '';
 }
 
 /** The cause of the work that calls this. Undefined for work that has none, or that serves several requests at once. */

@@ -40,6 +40,7 @@ export function createMetrics(labels: MetricLabels) {
     ...createDeliveryMetrics(create),
     ...createUsageMetrics(create),
     ...createRequestMetrics(create),
+    ...createPaceMetrics(create),
     ...createReplicaMetrics(create),
     ...createDatabaseMetrics(create),
     ...createProcessMetrics(create),
@@ -264,6 +265,36 @@ function createRequestMetrics(create: MetricFactory) {
       'processor_request_duration_seconds',
       'Calls to the processor, by operation and outcome, including retries',
       { labelNames: ['operation', 'outcome'], buckets: requestBucketsSeconds },
+    ),
+  };
+}
+
+function createPaceMetrics(create: MetricFactory) {
+  const priorities = ['interactive', 'background'];
+  const queueLength = create.gauge(
+    'processor_queue_length',
+    "Calls that wait for the processor's rate limit, of requests (interactive) and of background work",
+    { labelNames: ['priority'] },
+  );
+  for (const priority of priorities) queueLength.set({ priority }, 0);
+  return {
+    processorQueueLength: queueLength,
+    processorQueueWait: create.histogram(
+      'processor_queue_wait_seconds',
+      "How long calls waited for the processor's rate limit before they began; none while no limit is known",
+      { labelNames: ['priority'], buckets: requestBucketsSeconds },
+    ),
+    processorQueueRefused: create.counterBy(
+      'priority',
+      priorities,
+      'processor_queue_refused_total',
+      "Calls that were refused because they could not begin in time within the processor's rate limit",
+    ),
+    processorRateLimited: create.counterBy(
+      'reason',
+      ['global-rate', 'endpoint-rate', 'global-concurrency', 'endpoint-concurrency', 'resource-specific'],
+      'processor_rate_limited_total',
+      'Attempts that the processor refused with 429 because of a limit that it named',
     ),
   };
 }

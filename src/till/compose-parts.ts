@@ -133,8 +133,10 @@ function connectProcessor(
     readonly beforeCall?: BeforeCall | undefined;
   },
 ): Processor {
-  const { maxInFlight } = config.processor;
-  const processor = createStripeProcessor({ ...to, maxInFlight, metrics, logger, limits: callLimits });
+  const { maxInFlight, requestsPerSecond } = config.processor;
+  const { processes } = config;
+  const pace = { maxInFlight, requestsPerSecond, processes };
+  const processor = createStripeProcessor({ ...to, ...pace, metrics, logger, limits: callLimits });
   shutdown.add('processor', closeTimeoutMs, async () => processor.close());
   return processor;
 }

@@ -44,6 +44,7 @@ test('an empty environment gives the documented defaults', () => {
       apiBase: undefined,
       webhookSecrets: [],
       maxInFlight: 200,
+      requestsPerSecond: undefined,
       sandboxPort: 3001,
       sandboxHosts: [],
     },
@@ -87,6 +88,7 @@ test('every setting is read from its variable', () => {
       PROCESSOR_API_BASE: 'http://127.0.0.1:12111',
       RETURN_URL_ORIGINS: 'https://Shop.example.com/, http://127.0.0.1:8080',
       PROCESSOR_MAX_IN_FLIGHT: '7',
+      PROCESSOR_REQUESTS_PER_SECOND: '200',
       LOG_LEVEL: 'warn',
       RATE_LIMIT_PER_MINUTE: '0',
       TRUST_PROXY: '10.0.0.0/8, ::1, loopback',
@@ -115,6 +117,7 @@ test('every setting is read from its variable', () => {
   assert.equal(config.dataDir, '/srv/till/data');
   assert.deepEqual(config.processor.webhookSecrets, ['whsec_new', 'whsec_old']);
   assert.equal(config.processor.apiBase, 'http://127.0.0.1:12111');
+  assert.equal(config.processor.requestsPerSecond, 200);
   assert.deepEqual(config.trustProxy, ['10.0.0.0/8', '::1', 'loopback']);
   assert.deepEqual(
     [config.rateLimitPerMinute, config.webhookRetentionDays, config.events.retentionDays],

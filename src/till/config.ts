@@ -9,7 +9,7 @@ import type { LogFormat, LogLevel } from '../platform/logger.ts';
 import { isSentinelAddress, parseSentinelAddress, sentinelForm } from '../platform/sentinel-address.ts';
 import { isTimeZone } from '../platform/time-zone.ts';
 import type { TelemetrySettings } from '../telemetry/open-telemetry.ts';
-import { readPoolSize, readProcesses } from './process-settings.ts';
+import { readPoolSize, readProcesses, readRequestsPerSecond } from './process-settings.ts';
 import { type ChoiceSetting, type IntegerSetting, type NamesOf, type Setting, settings } from './settings.ts';
 import { readTelemetry } from './telemetry-config.ts';
 
@@ -95,6 +95,8 @@ interface ProcessorConfig {
   /** Empty only with the sandbox, which then generates one. */
   readonly webhookSecrets: readonly string[];
   readonly maxInFlight: number;
+  /** Undefined: the limits of the processor, if it is the public one. */
+  readonly requestsPerSecond: number | undefined;
   readonly sandboxPort: number;
   /** Names under which the controls of the sandbox may be called. */
   readonly sandboxHosts: readonly string[];
@@ -274,6 +276,7 @@ function readProcessor(env: EnvironmentReader): ProcessorConfig {
     apiBase,
     webhookSecrets,
     maxInFlight: integer(env, 'PROCESSOR_MAX_IN_FLIGHT'),
+    requestsPerSecond: readRequestsPerSecond(env),
     sandboxPort: integer(env, 'SANDBOX_PORT'),
     sandboxHosts: env.hosts('SANDBOX_ALLOWED_HOSTS'),
   };

@@ -32,3 +32,9 @@ export function readPoolSize(env: EnvironmentReader, size: number, processes = 1
     );
   return sizeMin;
 }
+
+/** Undefined: the limits of the processor. */
+export function readRequestsPerSecond(env: EnvironmentReader): number | undefined {
+  const name = 'PROCESSOR_REQUESTS_PER_SECOND';
+  return env.has(name) ? env.integer(name, { ...settings[name], default: 0 }) || undefined : undefined;
+}

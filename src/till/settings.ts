@@ -17,6 +17,12 @@ export interface IntegerSetting extends Declaration {
   readonly max: number;
 }
 
+interface OptionalIntegerSetting extends Declaration {
+  readonly default?: undefined;
+  readonly min: number;
+  readonly max: number;
+}
+
 export interface ChoiceSetting extends Declaration {
   readonly default: string;
   readonly choices: readonly string[];
@@ -28,7 +34,7 @@ interface TextSetting extends Declaration {
   readonly choices?: readonly string[];
 }
 
-export type Setting = IntegerSetting | ChoiceSetting | TextSetting;
+export type Setting = IntegerSetting | OptionalIntegerSetting | ChoiceSetting | TextSetting;
 
 /**
  * Every environment variable that Till reads, each declared once. `config.ts` reads them; the table in the README and
@@ -104,7 +110,15 @@ export const settings = {
     default: 200,
     min: 1,
     max: 10_000,
-    about: 'concurrent calls to Stripe; further requests get 503 at once',
+    about:
+      'concurrent calls to Stripe per process; further ones get 503 at once, or wait if a limit of calls per second holds',
+  },
+  PROCESSOR_REQUESTS_PER_SECOND: {
+    unset: "Stripe's own: 100, in test mode 25; with the sandbox or `PROCESSOR_API_BASE` none",
+    min: 1,
+    max: 10_000,
+    about:
+      'how many calls to Stripe per second the account allows, of all processes together; further calls [wait](docs/scaling.md#the-limits-of-stripe). Each operation of Stripe has 25',
   },
   SANDBOX_PORT: {
     default: 3001,

@@ -15,6 +15,8 @@ export interface Adapter {
   readonly processor: Processor;
   /** How calls ended, as the metric tells it: `payments.create ok` → how many. */
   outcomes(): Promise<Record<string, number>>;
+  /** How often the processor refused an attempt because of a limit that it named. */
+  rateLimited(): Promise<number>;
   /** What was logged, a line each. */
   readonly logged: readonly string[];
 }
@@ -23,7 +25,12 @@ export interface Adapter {
 export function startAdapter(
   t: TestContext,
   apiBase: URL,
-  options: { limits?: Partial<CallLimits>; maxInFlight?: number; secretKey?: string } = {},
+  options: {
+    limits?: Partial<CallLimits>;
+    maxInFlight?: number;
+    requestsPerSecond?: number;
+    secretKey?: string;
+  } = {},
 ): Adapter {
   const metrics = createMetrics({ eventTypes: [], mirrors: [] });
   const logged: string[] = [];
@@ -32,6 +39,7 @@ export function startAdapter(
     apiBase,
     webhookSecrets: ['whsec_adapter'],
     maxInFlight: options.maxInFlight ?? 50,
+    requestsPerSecond: options.requestsPerSecond,
     metrics,
     logger: createLogger('info', { write: (line: string) => void logged.push(line) }),
     limits: { ...patient, ...options.limits },
@@ -40,6 +48,10 @@ export function startAdapter(
   return {
     processor,
     logged,
+    rateLimited: async () => {
+      const { values } = await metrics.processorRateLimited.get();
+      return values.reduce((sum, { value }) => sum + value, 0);
+    },
     outcomes: async () => {
       const { values } = await metrics.processorRequestDuration.get();
       const counts = values.filter(({ metricName, value }) => metricName?.endsWith('_count') && value > 0);

@@ -59,7 +59,7 @@ describe('a response that is an error of the API', () => {
     [404, { message: 'Unrecognized request URL' }, {}, { ...invalidResponse, effect: 'none' }],
     [400, { type: 'idempotency_error' }, {}, invalidResponse],
     [429, { code: 'rate_limit' }, {}, { ...down, effect: 'none' }],
-    [429, { code: 'rate_limit' }, { [reason]: 'endpoint-rate' }, { ...down, effect: 'none' }],
+    [429, { code: 'rate_limit' }, { [reason]: 'endpoint-rate' }, { ...down, effect: 'none', attempts: 6 }],
     [
       429,
       { code: 'rate_limit' },

@@ -4,6 +4,7 @@ import { createMetrics } from '../../src/platform/metrics.ts';
 import type { Processor } from '../../src/processor/port/processor.ts';
 import { mapChangeable } from '../../src/processor/stripe/changes/changeable-subscription.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
+import { processorOperations } from '../../src/processor/stripe/wire/operations.ts';
 import { eventFixture } from '../fixtures/event-fixture.ts';
 import { silentLogger } from '../support/log-capture.ts';
 import { startAdapter } from './adapter.ts';
@@ -29,6 +30,15 @@ const since = new Date('2026-01-01T00:10:00Z');
 function changeable(values: object) {
   const subscription = JSON.parse(eventFixture('customer.subscription.updated.newer')).data.object;
   return mapChangeable({ ...subscription, id: 'sub_1', ...values }, { earliest: since, latest: since });
+}
+
+/** The endpoint that the rate limits of the processor count, according to the table of operations. */
+function endpointOf(operation: string): string {
+  return Object.entries(processorOperations).find(([name]) => name === operation)?.[1] ?? '';
+}
+
+function matches(endpoint: string, request: string): boolean {
+  return new RegExp(`^${endpoint.replaceAll('{id}', '\\w+')}$`).test(request);
 }
 
 const returnUrl = 'https://shop.example.com/account';
@@ -427,10 +437,16 @@ describe('what goes over the wire', () => {
   for (const [name, work, request, idempotencyKey] of calls) {
     test(`${name} is ${request}`, async (t) => {
       const server = await startScriptedServer(t, (response) => respond(response, 400, wireError({})));
-      const { processor } = startAdapter(t, server.url);
+      const { processor, outcomes } = startAdapter(t, server.url);
       await work(processor).catch(() => {});
       const [seen] = server.seen;
       assert(seen);
+      const called = Object.keys(await outcomes()).map((outcome) => endpointOf(outcome.split(' ')[0] ?? ''));
+      for (const { method, path } of server.seen)
+        assert.ok(
+          called.some((endpoint) => matches(endpoint, `${method} ${path}`)),
+          `${called} ${path}`,
+        );
       const values = seen.method === 'POST' ? seen.form : seen.query;
       assert.equal(`${seen.method} ${seen.path} ${decodeURIComponent(values.toString())}`, request);
       assert.equal(seen.headers['idempotency-key'], idempotencyKey);

@@ -28,6 +28,7 @@ import { createSubscriptionCalls } from './objects/subscriptions.ts';
 import { createWebhookEndpointCalls } from './objects/webhook-endpoints.ts';
 import type { AdapterContext } from './wire/adapter-context.ts';
 import { type CallLimits, callLimits, createCaller, gateCalls } from './wire/calls.ts';
+import { createPacer, type PaceMetrics } from './wire/create-pacer.ts';
 import { createHttpClient } from './wire/http-client.ts';
 import { SentWrites } from './wire/sent-writes.ts';
 import { Stripe } from './wire/stripe-package.ts';
@@ -38,7 +39,11 @@ interface StripeProcessorOptions {
   readonly apiBase: URL;
   readonly webhookSecrets: readonly string[];
   readonly maxInFlight: number;
-  readonly metrics: Pick<Metrics, 'processorRequestDuration'>;
+  /** Calls a second in all. Without it: the processor's own limits, and none at another address. */
+  readonly requestsPerSecond?: number | undefined;
+  /** How many processes share this limit without a cache that they share. */
+  readonly processes?: number | undefined;
+  readonly metrics: PaceMetrics & Pick<Metrics, 'processorRequestDuration' | 'processorRateLimited'>;
   readonly logger: Logger;
   /** Reading the account is always allowed. */
   readonly beforeCall?: BeforeCall | undefined;
@@ -57,6 +62,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
   const agent = new address.client.Agent({ keepAlive: true, maxSockets: maxInFlight });
   const sent = new SentWrites();
   const limits = { ...callLimits, ...options.limits };
+  const pacer = createPacer(options);
   const ungated: AdapterContext = {
     stripe: new Stripe(secretKey, {
       host: address.host,
@@ -67,7 +73,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
       maxNetworkRetries: 0,
       telemetry: false,
     }),
-    call: createCaller(metrics, maxInFlight, limits),
+    call: createCaller(metrics, pacer, limits),
     logger,
   };
   const context: AdapterContext = {
@@ -102,7 +108,10 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     causeOf: (write, ids) => (sent.isEmpty ? undefined : sent.causeOf(write, ids)),
     redact: redactStored,
     understands: understandsVersion,
-    close: () => agent.destroy(),
+    close: () => {
+      pacer.close();
+      agent.destroy();
+    },
   };
 }
 

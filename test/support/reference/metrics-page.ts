@@ -43,6 +43,7 @@ each combination that has occurred.
 | \`mirror_drift_total\` | it grows: webhooks are lost on their way. Check the endpoint at the processor |
 | \`event_delivery_oldest_seconds\` | it grows: an event endpoint does not accept events |
 | \`http_requests_shed_total\` | it grows: start another process |
+| \`processor_queue_refused_total\` | it grows: more calls are needed than the processor allows. Ask it for a higher limit |
 | \`rate_limits_shared\` | it is 0 although \`REDIS_URL\` is set: this process cannot reach Redis, and counts rate limits alone |
 
 ## Till's own metrics

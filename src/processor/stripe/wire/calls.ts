@@ -1,11 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
-import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../model/facts.ts';
 import { whileWaiting } from '../../../platform/cause.ts';
 import type { Metrics } from '../../../platform/metrics.ts';
 import { currentSpan, inSpan } from '../../../platform/tracing.ts';
-import type { ProcessorOperation, ProcessorOutcome } from './operations.ts';
+import type { CallPacer } from '../../pacing/call-pacer.ts';
+import type { RateLimit } from '../../pacing/limits.ts';
+import { CallPlace } from './call-place.ts';
+import { type ProcessorOperation, type ProcessorOutcome, processorOperations } from './operations.ts';
+import { rateLimitOf } from './rate-limit.ts';
 import { callFailure, classifyError, type FailedCall, type Refusal } from './refusal.ts';
 import { responseAsOf } from './response-as-of.ts';
 
@@ -44,8 +47,11 @@ const conflictRetriesMax = 6;
 /** Delays double this often. */
 const delayDoublingsMax = 2;
 
-/** When to retry if too many calls are in progress: each takes a fraction of a second. */
-const overloadedRetryAfterSeconds = 1;
+/**
+ * Attempts that the processor may refuse because of a limit. Each waits for its turn, so more than one or two mean that
+ * others use the account's limit too.
+ */
+const limitedRetriesMax = 5;
 
 interface ProcessorCall<T> {
   /** The processor key of a write that must not happen twice. */
@@ -69,42 +75,51 @@ export interface ProcessorCaller {
 }
 
 /**
- * Every call to the processor goes through these functions, which limit calls in number and time, retry where it is
+ * Every call to the processor goes through these functions, which limit calls in number, rate and time, retry where it is
  * safe, and measure.
  */
 export function createCaller(
-  metrics: Pick<Metrics, 'processorRequestDuration'>,
-  maxInFlight: number,
+  metrics: Pick<Metrics, 'processorRequestDuration' | 'processorRateLimited'>,
+  pacer: CallPacer,
   limits: CallLimits,
 ): ProcessorCaller {
-  let inFlight = 0;
   const callAs =
     (kind: 'read' | 'write'): Call =>
-    async (operation, call) => {
-      const startedMs = performance.now();
+    (operation, call) => {
+      const place = new CallPlace(pacer, processorOperations[operation], limits.deadlineMs);
       const observe = (outcome: ProcessorOutcome) => {
         currentSpan()?.set({ 'till.processor.outcome': outcome });
-        metrics.processorRequestDuration.observe(
-          { operation, outcome },
-          (performance.now() - startedMs) / 1000,
-        );
+        const seconds = (performance.now() - place.startedMs) / 1000;
+        metrics.processorRequestDuration.observe({ operation, outcome }, seconds);
       };
-      if (inFlight >= maxInFlight) {
-        observe('overloaded');
-        throw new Failure('overloaded', 'Too many calls to the processor are in progress. Retry later.', {
-          retryAfterSeconds: overloadedRetryAfterSeconds,
-          effect: 'none',
-        });
-      }
-      inFlight += 1;
-      try {
-        const attempt = () => tryUntilDeadline({ kind, operation, ...call }, limits, startedMs, observe);
-        return await inSpan(`processor ${operation}`, () => whileWaiting(attempt), { kind: 'client' });
-      } finally {
-        inFlight -= 1;
-      }
+      const limited = (rateLimit: RateLimit) => {
+        metrics.processorRateLimited.inc({ reason: rateLimit.reason });
+        place.learn(rateLimit);
+      };
+      const paced = async () => {
+        const waiting = begin(place, observe);
+        if (waiting !== undefined) await waiting;
+        try {
+          return await tryUntilDeadline({ kind, operation, ...call }, { place, limits, observe, limited });
+        } finally {
+          place.end();
+        }
+      };
+      return inSpan(`processor ${operation}`, () => whileWaiting(paced), { kind: 'client' });
     };
   return { read: callAs('read'), write: callAs('write') };
+}
+
+function begin(place: CallPlace, observe: (outcome: ProcessorOutcome) => void): Promise<void> | undefined {
+  const refuse = (error: unknown) => {
+    observe('overloaded');
+    throw error;
+  };
+  try {
+    return place.begin()?.catch(refuse);
+  } catch (error) {
+    return refuse(error);
+  }
 }
 
 /** The same calls, each after `before`. */
@@ -123,39 +138,63 @@ type CallOfKind<T> = ProcessorCall<T> & {
   readonly operation: ProcessorOperation;
 };
 
-async function tryUntilDeadline<T>(
-  call: CallOfKind<T>,
-  limits: CallLimits,
-  startedMs: number,
-  observe: (outcome: ProcessorOutcome) => void,
-): Promise<T> {
-  const deadlineMs = startedMs + limits.deadlineMs;
+interface CallRun {
+  readonly place: CallPlace;
+  readonly limits: CallLimits;
+  readonly observe: (outcome: ProcessorOutcome) => void;
+  readonly limited: (rateLimit: RateLimit) => void;
+}
+
+async function tryUntilDeadline<T>(call: CallOfKind<T>, run: CallRun): Promise<T> {
+  const { place, limits, observe } = run;
+  const deadlineMs = place.startedMs + limits.deadlineMs;
   const { idempotencyKey } = call;
   const keyOptions = idempotencyKey === undefined ? {} : { idempotencyKey };
+  const retries = { failed: 0, limited: 0 };
+  const sentMs = performance.now();
   let maybeDone = false;
-  for (let retries = 0; ; retries += 1) {
+  for (;;) {
     const leftMs = deadlineMs - performance.now();
     try {
       const timeout = Math.ceil(Math.max(attemptTimeoutMsMin, Math.min(limits.attemptTimeoutMs, leftMs)));
       const response = await withShortStack(() => call.send({ timeout, ...keyOptions }));
       // Measured from the first attempt, because the processor may respond to a later attempt with its stored response
       // to the first.
-      const result = call.take(response, responseAsOf(response, performance.now() - startedMs, Date.now()));
+      const result = call.take(response, responseAsOf(response, performance.now() - sentMs, Date.now()));
       observe('ok');
       return result;
     } catch (error) {
       const failed = classifyError(error, call.operation);
+      const rateLimit = rateLimitOf(error);
+      if (rateLimit !== undefined) run.limited(rateLimit);
       maybeDone ||= failed.maybeDone;
-      const delayMs = delayBefore(retries, limits);
-      const timeLeft = deadlineMs - performance.now() - delayMs > attemptTimeoutMsMin;
-      const retriesMax = failed.isConflict ? conflictRetriesMax : limits.retriesMax;
-      if (failed.worthRetrying && retries < retriesMax && timeLeft) {
-        await wait(delayMs);
-        continue;
-      }
+      if (failed.worthRetrying && (await waitToRetry(run, failed, retries, rateLimit))) continue;
       return toResultOrThrow(call, failed, maybeDone, error, observe);
     }
   }
+}
+
+/** Waits until another attempt may begin. False if it cannot begin in time, or if there were enough. */
+async function waitToRetry(
+  { place, limits }: CallRun,
+  failed: FailedCall,
+  retries: { failed: number; limited: number },
+  rateLimit: RateLimit | undefined,
+): Promise<boolean> {
+  if (rateLimit !== undefined && rateLimit.reason !== 'resource-specific') {
+    if (retries.limited >= limitedRetriesMax) return false;
+    // Its turn is delay enough, unless the processor refuses it again.
+    if (retries.limited > 0) await wait(delayBefore(retries.limited - 1, limits));
+    retries.limited += 1;
+    return (await place.again(place.latestStartMs)) ?? true;
+  }
+  const delayMs = delayBefore(retries.failed, limits);
+  const latestMs = place.startedMs + limits.deadlineMs - attemptTimeoutMsMin;
+  const retriesMax = failed.isConflict ? conflictRetriesMax : limits.retriesMax;
+  if (retries.failed >= retriesMax || performance.now() + delayMs >= latestMs) return false;
+  retries.failed += 1;
+  await wait(delayMs);
+  return (await place.again(latestMs)) ?? true;
 }
 
 /**
