@@ -36,6 +36,7 @@ import { OpenRequests } from './load/open-requests.ts';
 import { type OverloadLimits, overloadLimits, registerOverload } from './load/overload.ts';
 import { type Pauses, registerPauses } from './load/paused-requests.ts';
 import { registerRequestDeadline } from './load/request-deadline.ts';
+import { registerUnsentResponses } from './load/unsent-responses.ts';
 import { UnverifiedBodies } from './load/unverified-bodies.ts';
 import { type Dependency, registerHealth } from './operations/health.ts';
 import { type MetricsParts, registerMetrics } from './operations/metrics-route.ts';
@@ -132,6 +133,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   registerDirectRoutes(app, { ...parts, open, bodies, connections, record, isOverloaded });
   registerAdmission(app, { guard: parts.guard, routes, keyedBodies, connections });
   registerKeyChecks(app, parts.guard);
+  registerUnsentResponses(app, parts.logger);
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (parts.isStopping()) reply.header('connection', 'close');
     done(null, payload);

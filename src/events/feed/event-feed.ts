@@ -27,6 +27,12 @@ export interface FeedBatch extends FeedPoint {
   readonly isAtEnd: boolean;
 }
 
+/** Where a reader has arrived that follows the feed. */
+export interface FollowedPlace extends FeedPoint {
+  /** Undefined if the reader has read nothing yet. */
+  readonly isAtEnd?: boolean;
+}
+
 /** A page of events, as the response contains it. */
 export type FeedPage = Omit<FeedBatch, 'isAtEnd'>;
 
@@ -121,30 +127,25 @@ export class EventFeed {
   }
 
   /**
-   * Follows the feed until the signal aborts. A batch comes from the database at once, or the reader waits for it
-   * without a connection. A batch without events reports progress.
+   * The next events after a place. They come from the database at once, or the reader waits for them without a connection.
+   * A batch without events reports progress. Undefined if the signal aborts. A reader that calls this again and again
+   * keeps only the place in memory while it waits.
    */
-  async *follow(
-    after: FeedPoint,
+  async next(
+    after: FollowedPlace,
     selection: EventSelection,
     limit: number,
     signal: AbortSignal,
-  ): AsyncGenerator<FeedBatch, void> {
-    let point = after;
+  ): Promise<FeedBatch | undefined> {
     // A reader that comes back soon finds its events in memory.
-    let isAtEnd = this.#tail.covers(after);
-    while (!signal.aborted) {
-      if (isAtEnd) await this.#tail.wait(point, signal);
-      if (signal.aborted) return;
-      const batch: FeedBatch =
-        (isAtEnd ? this.#fromTail(point, selection, limit) : undefined) ??
-        (await this.#inTurn(async () =>
-          this.#read(point.position, await this.#endOf(undefined), selection, limit),
-        ));
-      point = batch;
-      ({ isAtEnd } = batch);
-      if (batch.events.length > 0 || batch.last !== undefined) yield batch;
-    }
+    const isAtEnd = after.isAtEnd ?? this.#tail.covers(after);
+    if (isAtEnd) await this.#tail.wait(after, signal);
+    if (signal.aborted) return undefined;
+    const batch = isAtEnd ? this.#fromTail(after, selection, limit) : undefined;
+    if (batch !== undefined) return batch;
+    return this.#inTurn(async () =>
+      this.#read(after.position, await this.#endOf(undefined), selection, limit),
+    );
   }
 
   #fromTail(after: FeedPoint, selection: EventSelection, limit: number): FeedBatch | undefined {

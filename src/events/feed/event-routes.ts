@@ -11,7 +11,7 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { Type } from '../../platform/schemas.ts';
 import { type EventSelection, type EventType, eventTypes, isEventType } from '../event.ts';
-import type { EventFeed, FeedPage } from './event-feed.ts';
+import type { EventFeed, FeedPage, FollowedPlace } from './event-feed.ts';
 import { eventId, type FeedStart } from './event-id.ts';
 import { EventSchema, eventExample } from './event-schema.ts';
 import { EventStreams, type StreamLimits, streamLimits } from './event-streams.ts';
@@ -211,13 +211,16 @@ interface Wait {
 async function waitForPage(feed: EventFeed, page: FeedPage, wait: Wait): Promise<FeedPage> {
   const { selection, limit, waitSeconds, reader } = wait;
   let { last } = page;
+  let place: FollowedPlace = page;
   const timer = setTimeout(() => reader.abort(), waitSeconds * 1_000);
   try {
-    for await (const batch of feed.follow(page, selection, limit, reader.signal)) {
+    for (;;) {
+      const batch = await feed.next(place, selection, limit, reader.signal);
+      if (batch === undefined) return { ...page, last };
       last = batch.last ?? last;
       if (batch.events.length > 0) return { ...batch, last };
+      place = batch;
     }
-    return { ...page, last };
   } finally {
     clearTimeout(timer);
   }

@@ -10,9 +10,8 @@ const hour = 3_600_000;
 /** The text of a stream without events, of a caller whose session must be read again for each check. */
 async function* readStream(isValid: () => Promise<boolean>): AsyncGenerator<string, void> {
   const feed = {
-    async *follow(_after: object, _selection: object, _limit: number, signal: AbortSignal) {
+    async next(_after: object, _selection: object, _limit: number, signal: AbortSignal) {
       if (!signal.aborted) await once(signal, 'abort');
-      yield* [];
     },
   };
   const app = Fastify();

@@ -4,8 +4,9 @@ import { endWithKey, keyEnded, type OpenReader, OpenReaders } from '../../http/l
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { EventSelection } from '../event.ts';
-import type { EventFeed, FeedBatch } from './event-feed.ts';
+import type { EventFeed, FeedBatch, FollowedPlace } from './event-feed.ts';
 import { eventId, type FeedPoint } from './event-id.ts';
+import type { FeedEvent } from './feed-event.ts';
 
 /** The limits of streams. Tests set lower ones. */
 export const streamLimits = {
@@ -13,7 +14,7 @@ export const streamLimits = {
   streamsMax: 1_000,
   /** Part of the API contract. Proxies usually close a connection that is silent for a minute. */
   heartbeatMs: 15_000,
-  /** Unread data is at most one batch: a few hundred kilobytes with large metadata. */
+  /** Unread data is at most one batch. */
   batchMax: 100,
   /** A reader that does not take a batch in this time is disconnected. It can resume where it stopped. */
   slowReaderMs: 30_000,
@@ -26,12 +27,19 @@ export type StreamLimits = typeof streamLimits & {
 
 /** How long a reader waits before it reconnects. Long enough for a restart behind a load balancer. */
 const retryMs = 1_000;
+/** Batches of large events have fewer. */
+const batchLengthMax = 262_144;
+/** Until it is known how large the events are. */
+const firstBatch = 10;
 /** A reader that takes longer to read the end of its stream would delay a shutdown. */
 const endTimeoutMs = 1_000;
 
 interface Stream {
   readonly response: ServerResponse;
   readonly reader: OpenReader;
+  readonly request: FastifyRequest;
+  /** How many events it gets at once. */
+  batchSize: number;
   /** The id of a place that the reader has passed without getting an event there. */
   passedId: string | undefined;
 }
@@ -77,7 +85,11 @@ export class EventStreams {
       connection: 'close',
     });
     response.write(`retry: ${retryMs}\n\n`);
-    const stream: Stream = { response, reader, passedId: undefined };
+    const stream: Stream = {
+      ...{ response, reader, request },
+      batchSize: firstBatch,
+      passedId: undefined,
+    };
     this.#streams.add(stream);
     this.#parts.metrics.eventStreams.set(this.#streams.size);
     response.on('close', () => {
@@ -85,7 +97,7 @@ export class EventStreams {
       this.#parts.metrics.eventStreams.set(this.#streams.size);
       request.server.logRequest(request, reply);
     });
-    void this.#run(stream, after, selection, request.id);
+    void this.#run(stream, after, selection);
     return true;
   }
 
@@ -95,19 +107,16 @@ export class EventStreams {
     this.#readers.end();
   }
 
-  async #run(stream: Stream, after: FeedPoint, selection: EventSelection, requestId: string): Promise<void> {
-    const { feed, logger, limits } = this.#parts;
-    const { response, reader } = stream;
+  async #run(stream: Stream, after: FeedPoint, selection: EventSelection): Promise<void> {
+    const { logger } = this.#parts;
+    const { response, reader, request } = stream;
     const { signal } = reader.controller;
+    let place: FollowedPlace | undefined = after;
     try {
-      for await (const batch of feed.follow(after, selection, limits.batchMax, signal)) {
-        if (await this.#send(stream, batch)) continue;
-        logger.info({ requestId }, 'slow reader of events disconnected');
-        response.destroy();
-      }
+      while (place !== undefined) place = await this.#sendNext(stream, place, selection);
     } catch (error) {
       // The reader reconnects, and gets an error response if it still cannot be served.
-      logger.warn({ requestId, err: error }, 'stream of events ended early');
+      logger.warn({ requestId: request.id, err: error }, 'stream of events ended early');
     }
     // Unsent events must not reach a reader whose API key has ended.
     if (signal.reason === keyEnded && response.writableLength > 0) response.destroy();
@@ -115,16 +124,49 @@ export class EventStreams {
     setTimeout(() => response.destroy(), endTimeoutMs).unref();
   }
 
+  /** Sends the events after a place. Returns the place that the reader has reached then. Undefined if the stream ends. */
+  async #sendNext(
+    stream: Stream,
+    after: FollowedPlace,
+    selection: EventSelection,
+  ): Promise<FollowedPlace | undefined> {
+    const { feed, logger, limits } = this.#parts;
+    const batch = await feed.next(after, selection, stream.batchSize, stream.reader.controller.signal);
+    if (batch === undefined) return undefined;
+    if (batch.events.length > 0 || batch.last !== undefined) {
+      stream.batchSize = Math.min(limits.batchMax, sizeOfNext(batch));
+      if (!(await this.#send(stream, batch))) {
+        logger.info({ requestId: stream.request.id }, 'slow reader of events disconnected');
+        stream.response.destroy();
+      }
+    }
+    return { position: batch.position, history: batch.history, isAtEnd: batch.isAtEnd };
+  }
+
   /** Resolves when the reader has taken the events. False if it takes too long. */
   async #send(stream: Stream, { events, last }: FeedBatch): Promise<boolean> {
-    const { response, reader } = stream;
+    const { response, reader, request } = stream;
     if (!(await endWithKey(reader))) return true;
     const isPassed = last !== undefined && last.position !== events.at(-1)?.position;
     stream.passedId = isPassed ? eventId(last) : undefined;
     if (events.length === 0) return true;
     if (response.write(events.map(({ message }) => message).join(''))) return true;
-    return drained(response, reader.controller.signal, this.#parts.limits.slowReaderMs);
+    const cut = () => void response.destroy();
+    const release = request.server.unsentResponses.hold(request, { bytes: lengthOf(events), cut });
+    const isDrained = await drained(response, reader.controller.signal, this.#parts.limits.slowReaderMs);
+    release();
+    return isDrained;
   }
+}
+
+function lengthOf(events: readonly FeedEvent[]): number {
+  return events.reduce((sum, { json }) => sum + json.length, 0);
+}
+
+/** How many events are read after these, if they are as large. */
+function sizeOfNext({ events }: FeedBatch): number {
+  const size = Math.floor((events.length * batchLengthMax) / Math.max(1, lengthOf(events)));
+  return Math.max(1, events.length === 0 ? firstBatch : size);
 }
 
 async function sendHeartbeat(stream: Stream): Promise<void> {

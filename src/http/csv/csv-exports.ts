@@ -14,8 +14,12 @@ export const csvLimits = {
    * payments that succeed, make the file longer: there is room for ten a second for as long as an export may take.
    */
   fileRows: 90_000,
-  /** A statement takes some milliseconds. A few pages, of a megabyte at most with large metadata, are in memory at once. */
+  /** A statement takes some milliseconds. A few pages are in memory at once. */
   pageRows: 500,
+  /** The length of a page in characters, about: pages of rows with large metadata have fewer rows. */
+  pageLength: 1_000_000,
+  /** Until it is known how large the rows are. */
+  firstPageRows: 50,
   /** Each takes one connection of the pool at a time, and about a tenth of a processor core. */
   exportsMax: 10,
   /** Enough for 100 MB over a slow line. A reader that takes nothing is disconnected much earlier. */
@@ -89,8 +93,8 @@ export class CsvExports {
   async send(request: FastifyRequest, reply: FastifyReply, source: CsvSource): Promise<FastifyReply> {
     const reader = this.#readers.admit(request, reply);
     if (reader === undefined) throw tooManyExports();
-    const { fileRows, pageRows } = this.#limits;
-    const limit = Math.min(pageRows, fileRows);
+    const { fileRows, pageRows, firstPageRows } = this.#limits;
+    const limit = Math.min(firstPageRows, pageRows, fileRows);
     const first = await source.read({ cursor: source.cursor, upTo: undefined, limit, skip: undefined });
     const nextFile = await this.#cursorOfNextFile(source, first);
     if (nextFile !== null) reply.header('x-next-cursor', nextFile);
@@ -140,16 +144,21 @@ export class CsvExports {
   /** The rows before the next file, however many there are by now: no row is in both files, and none is between them. */
   async *#lines({ source, first, nextFile, reader }: StartedExport): AsyncGenerator<string, void> {
     const { columns, read } = source;
-    const { rowsMax, pageRows } = this.#limits;
+    const { rowsMax, pageRows, pageLength } = this.#limits;
     const linesOf = ({ data }: CsvPage) => data.map((object) => csvLine(columns, object)).join('');
-    yield headerLine(columns) + linesOf({ ...first, data: first.data.slice(0, rowsMax) });
-    let [page, sent] = [first, first.data.length];
+    let page = first;
+    let lines = linesOf({ ...first, data: first.data.slice(0, rowsMax) });
+    let sent = first.data.length;
+    yield headerLine(columns) + lines;
     while (page.nextCursor !== null) {
-      page = await read({ cursor: page.nextCursor, upTo: nextFile ?? undefined, limit: pageRows, skip: 0 });
+      const fitting = Math.ceil((page.data.length * pageLength) / Math.max(1, lines.length));
+      const limit = Math.max(1, Math.min(pageRows, fitting));
+      page = await read({ cursor: page.nextCursor, upTo: nextFile ?? undefined, limit, skip: 0 });
       sent += page.data.length;
       if (sent > rowsMax) throw new Error('too many objects began to match during the export');
       if (!(await endWithKey(reader))) throw keyEnded;
-      yield linesOf(page);
+      lines = linesOf(page);
+      yield lines;
     }
   }
 }

@@ -45,7 +45,11 @@ export function registerRequestDeadline(
   timer.unref();
   app.addHook('onClose', async () => clearInterval(timer));
   app.addHook('onSend', (_request, reply, payload, done) => {
-    if (reply.open !== undefined) reply.open.hasResponse = true;
+    if (reply.open !== undefined) {
+      reply.open.hasResponse = true;
+      // It holds the objects of the response, which would stay in memory until the caller has read all of it.
+      reply.open.outcome = undefined;
+    }
     done(null, payload);
   });
   app.addHook('onRoute', (route) => {

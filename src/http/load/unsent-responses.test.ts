@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { captureLog } from '../../../test/support/log-capture.ts';
+import { UnsentResponses } from './unsent-responses.ts';
+
+type Request = Parameters<UnsentResponses['hold']>[0];
+
+function unsent() {
+  const { logger } = captureLog();
+  const responses = new UnsentResponses(logger, 100);
+  const cut: string[] = [];
+  const hold = (name: string, bytes: number, application = 'shop') => {
+    const caller = { name: application, application, person: null };
+    // Only what it reads of a request.
+    const request = { id: name, caller } as unknown as Request;
+    return responses.hold(request, { bytes, cut: () => cut.push(name) });
+  };
+  return { hold, cut };
+}
+
+test('when an application leaves too much unread, what has waited longest is cut off', () => {
+  const { hold, cut } = unsent();
+  hold('first', 40);
+  const release = hold('second', 40);
+  hold('third', 20);
+  assert.deepEqual(cut, []);
+  release();
+  hold('fourth', 30);
+  assert.deepEqual(cut, []);
+  hold('fifth', 60);
+  assert.deepEqual(cut, ['first', 'third']);
+  hold('sixth', 90);
+  assert.deepEqual(cut, ['first', 'third', 'fourth', 'fifth']);
+});
+
+test('a single response is sent however large it is, and another application is left alone', () => {
+  const { hold, cut } = unsent();
+  hold('other', 90, 'office');
+  hold('small', 50);
+  const release = hold('large', 500);
+  assert.deepEqual(cut, ['small']);
+  release();
+  release();
+  hold('next', 100);
+  assert.deepEqual(cut, ['small']);
+});
