@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { effort } from '../support/effort.ts';
 import { TcpLine } from '../support/tcp-line.ts';
+import type { Load } from './rig/load.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 
 const rounds = effort({ short: 1, long: 20 });
@@ -11,6 +12,8 @@ const faultsTimes = effort({ short: 15, long: 100 });
 const failures = [502, 503, 504];
 /** So many requests in a row meet a processor that is out of reach. */
 const refusalsMin = effort({ short: 5, long: 20 });
+/** The same for a processor with the manners of a real account, at which each call takes a second or more. */
+const slowFaultsTimes = effort({ short: 4, long: 40 });
 const maxInFlight = 20;
 /** Three times as many as may be in flight. */
 const callersCount = 60;
@@ -44,19 +47,22 @@ test('a Till whose processor fails serves what it can', async (t) => {
   await t.test('whatever the processor does, nothing is charged twice and no payment is lost', async (t) => {
     const load = rig.startLoad();
     await load.progressed(20);
-    for (let round = 0; round < rounds; round += 1) {
-      for (const { name, fault } of sandboxFaults) {
-        const before = load.ledger.client.attempts.length;
-        await rig.control('faults', { operation: '*', times: faultsTimes, ...fault });
-        while (((await rig.control('faults', {}, 'GET')) as { faults: [] }).faults.length > 0)
-          await load.progressed(1);
-        const servedMs = await took(() => load.progressed(1));
-        const requests = load.ledger.client.attempts.length - before;
-        t.diagnostic(`${name}: ${requests} requests, served again after ${servedMs} ms`);
-      }
-    }
+    await meetFaults(t, rig, load, faultsTimes);
     await rig.check(load, { failures });
   });
+
+  await t.test(
+    'nor is it at a processor that is as slow and as strict as a real account, and does all of that',
+    async (t) => {
+      const load = rig.startLoad();
+      await rig.withManners(async () => {
+        await load.progressed(5);
+        await meetFaults(t, rig, load, slowFaultsTimes);
+        await load.end();
+      });
+      await rig.check(load, { failures });
+    },
+  );
 
   await t.test(
     'a processor that is down or sends invalid responses causes 502 and 503, and nothing else',
@@ -129,8 +135,23 @@ test('a Till whose processor fails serves what it can', async (t) => {
   );
 });
 
+/** Lets the processor fail in every way, while the load goes on. */
+async function meetFaults(t: TestContext, rig: Rig, load: Load, times: number): Promise<void> {
+  for (let round = 0; round < rounds; round += 1) {
+    for (const { name, fault } of sandboxFaults) {
+      const before = load.ledger.client.attempts.length;
+      await rig.control('faults', { operation: '*', times, ...fault });
+      while (((await rig.control('faults', {}, 'GET')) as { faults: [] }).faults.length > 0)
+        await load.progressed(1);
+      const servedMs = await took(() => load.progressed(1));
+      const requests = load.ledger.client.attempts.length - before;
+      t.diagnostic(`${name}: ${requests} requests, served again after ${servedMs} ms`);
+    }
+  }
+}
+
 /** A rig with a line between Till and its processor, which can fail in ways that the processor itself cannot. */
-async function startRigOnLine(t: Parameters<typeof startRig>[0]) {
+async function startRigOnLine(t: TestContext) {
   const { promise, resolve } = Promise.withResolvers<TcpLine>();
   const rig = await startRig(t, {
     environment: { PROCESSOR_MAX_IN_FLIGHT: String(maxInFlight) },

@@ -2,17 +2,24 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { createRandom } from '../../src/seed/random.ts';
 import { testKey } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
 import { seedOf } from '../support/seeds.ts';
-import { startRig } from './rig/rig.ts';
+import type { Load } from './rig/load.ts';
+import { type Rig, startRig } from './rig/rig.ts';
 
 const killMinutes = effort({ short: 0, long: 10 });
 const killsMin = effort({ short: 2, long: 3 });
 /** Each kill comes after another part of this. */
 const roundsBetweenKillsMax = effort({ short: 12, long: 30 });
+/** At a processor at which each call takes a second or more. */
+const slowKills = {
+  killsMin: effort({ short: 2, long: 10 }),
+  killMinutes: 0,
+  roundsBetweenKillsMax: effort({ short: 3, long: 15 }),
+};
 /** Longer than a lease, in the long form: what the process is at work on is taken over meanwhile. */
 const blockMs = effort({ short: 2_000, long: 12_000 });
 const blocks = effort({ short: 1, long: 10 });
@@ -60,29 +67,57 @@ test('of two processes, one fails', async (t) => {
   await t.test(
     'a process that is killed at any time loses nothing that it acknowledged and does nothing twice',
     async (t) => {
-      const seed = seedOf('FAULT');
-      const random = createRandom(seed);
-      const load = rig.startLoad({ seed });
-      const untilMs = performance.now() + killMinutes * 60_000;
-      let kills = 0;
-      let slowestMs = 0;
-      while (kills < killsMin || performance.now() < untilMs) {
-        await load.progressed(5 + Math.floor(random() * roundsBetweenKillsMax));
-        const till = rig.tills[kills % rig.tills.length];
-        const killedAtMs = performance.now();
-        till?.kill();
-        kills += 1;
-        await till?.isUp();
-        slowestMs = Math.max(slowestMs, performance.now() - killedAtMs);
-      }
+      const load = rig.startLoad();
+      await killInTurn(t, rig, load, { killsMin, killMinutes, roundsBetweenKillsMax });
       await load.progressed(20);
       await rig.check(load, { failures: [0, 503], killed: true });
-      t.diagnostic(
-        `${kills} kills, ${load.ledger.client.attempts.length} requests, back after ${slowestMs.toFixed(0)} ms at most`,
-      );
+    },
+  );
+
+  await t.test(
+    'nor one whose processor is as slow and as strict as a real account, so that it dies amid its calls',
+    async (t) => {
+      const load = rig.startLoad();
+      await rig.withManners(async () => {
+        await killInTurn(t, rig, load, slowKills);
+        await load.progressed(5);
+        await load.end();
+      });
+      await rig.check(load, { failures: [0, 503], killed: true });
     },
   );
 });
+
+interface Kills {
+  readonly killsMin: number;
+  readonly killMinutes: number;
+  readonly roundsBetweenKillsMax: number;
+}
+
+/** Kills the processes of the rig, one after the other, while the load goes on. */
+async function killInTurn(
+  t: TestContext,
+  rig: Rig,
+  load: Load,
+  { killsMin, killMinutes, roundsBetweenKillsMax }: Kills,
+): Promise<void> {
+  const random = createRandom(seedOf('FAULT'));
+  const untilMs = performance.now() + killMinutes * 60_000;
+  let kills = 0;
+  let slowestMs = 0;
+  while (kills < killsMin || performance.now() < untilMs) {
+    await load.progressed(5 + Math.floor(random() * roundsBetweenKillsMax));
+    const till = rig.tills[kills % rig.tills.length];
+    const killedAtMs = performance.now();
+    till?.kill();
+    kills += 1;
+    await till?.isUp();
+    slowestMs = Math.max(slowestMs, performance.now() - killedAtMs);
+  }
+  t.diagnostic(
+    `${kills} kills, ${load.ledger.client.attempts.length} requests, back after ${slowestMs.toFixed(0)} ms at most`,
+  );
+}
 
 test('a process with little memory and a wrong clock', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'till-clock-'));

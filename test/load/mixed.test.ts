@@ -20,6 +20,7 @@ const loadMinutes = Number(process.env['LOAD_MINUTES'] ?? effort({ short: 0.1, l
 const warmUpShare = 0.25;
 /** Then every pool has its size, and objects of every kind exist, even on a busy machine. */
 const warmUpRounds = 100;
+const slowWarmUpRounds = effort({ short: 20, long: 100 });
 const lookDelayMs = 250;
 /**
  * Slower in the long form, which tests a long time and not a high rate: this process keeps a record of every request.
@@ -64,6 +65,17 @@ test('under mixed load memory, handles and connections stay flat; four times wha
   await load.progressed(warmUpRounds);
   await assertFlat(t, rig, load);
   await assertSheds(t, rig, load);
+  await rig.check(load);
+});
+
+test('the same stays flat at a processor that is as slow and as strict as a real account', async (t) => {
+  const rig = await startRig(t);
+  const load = rig.startLoad({ workers: 8, paceMs });
+  await rig.withManners(async () => {
+    await load.progressed(slowWarmUpRounds);
+    await assertFlat(t, rig, load);
+    await load.end();
+  });
   await rig.check(load);
 });
 

@@ -4,6 +4,7 @@ import { startSandbox } from '../../sandbox/sandbox.ts';
 import { type Clock, MovableClock, type ProcessorClock } from '../../src/platform/clock.ts';
 import { readSuccess } from './client.ts';
 import { effort } from './effort.ts';
+import { patientHttpClient } from './patient-http-client.ts';
 import { createTestDatabase, openPool } from './test-database.ts';
 import { until } from './until.ts';
 
@@ -74,6 +75,8 @@ export interface BackendOptions {
   readonly delivery?: 'paused' | 'running';
   /** How often the official client retries a call. Not at all is the default. */
   readonly stripeRetries?: number;
+  /** The official client tries again if the manners of the sandbox refuse a call. */
+  readonly stripeWaits?: boolean;
 }
 
 /** Runs everything, even after a failure: a server that is left open would keep the process of the tests alive. */
@@ -120,7 +123,7 @@ export async function startBackend(life: Lifetime, options: BackendOptions = {})
     },
   });
   atEnd(() => sandbox.close());
-  const processor = connectProcessor(sandbox.url, options.stripeRetries);
+  const processor = connectProcessor(sandbox.url, options);
   if (options.delivery !== 'running') await processor.control('delivery', { mode: 'paused' });
   return {
     ...processor,
@@ -140,7 +143,10 @@ export async function startBackend(life: Lifetime, options: BackendOptions = {})
 }
 
 /** The official client and the controls of a sandbox that runs already. */
-export function connectProcessor(processorUrl: string, maxNetworkRetries = 0): TestProcessor {
+export function connectProcessor(
+  processorUrl: string,
+  { stripeRetries = 0, stripeWaits = false }: Pick<BackendOptions, 'stripeRetries' | 'stripeWaits'> = {},
+): TestProcessor {
   const { hostname, port } = new URL(processorUrl);
   const control: TestProcessor['control'] = async (path, body = {}, method = 'POST') => {
     const sent = { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
@@ -154,7 +160,8 @@ export function connectProcessor(processorUrl: string, maxNetworkRetries = 0): T
       port,
       protocol: 'http',
       telemetry: false,
-      maxNetworkRetries,
+      maxNetworkRetries: stripeRetries,
+      ...(stripeWaits ? { httpClient: patientHttpClient() } : {}),
     }),
     control,
     setFault: async (fault) => void (await control('faults', fault)),

@@ -48,6 +48,9 @@ const historiesPerDeadlyWorld = effort({ short: 8, long: 15 });
 const historiesPerDeadlyOne = 34;
 /** In the short form one seed is enough. */
 const seededDeadly = effort({ short: seeded.slice(0, 1), long: seeded });
+/** Each call takes a second or more, and all histories share the processor's limit. */
+const historiesPerSlowWorld = effort({ short: 2, long: 8 });
+const historiesPerSlowOne = effort({ short: 12, long: 60 });
 const killsPerWorld = effort({ short: 2, long: 4 });
 
 /** Worlds that are lived in side by side: while one waits for its database or its processor, another goes on. */
@@ -64,6 +67,15 @@ describe('random histories', { concurrency: true }, () => {
       historiesPerWorld: historiesPerDeadlyWorld,
       live: liveWithKills,
     }));
+
+  test('after random histories at a processor as slow and as strict as a real account every mirror equals its truth', (t) =>
+    checkWorlds(t, {
+      seeded: seededDeadly,
+      share: 1 / historiesPerSlowOne,
+      historiesPerWorld: historiesPerSlowWorld,
+      live,
+      hasManners: true,
+    }));
 });
 
 interface Check {
@@ -72,13 +84,20 @@ interface Check {
   readonly share: number;
   readonly historiesPerWorld: number;
   readonly live: (world: World, backend: ModelBackend) => Promise<void>;
+  /** The processor is as slow and as strict as a real account. */
+  readonly hasManners?: boolean;
 }
 
-async function checkWorlds(t: TestContext, { seeded, share, historiesPerWorld, live }: Check): Promise<void> {
+async function checkWorlds(
+  t: TestContext,
+  { seeded, share, historiesPerWorld, live, hasManners = false }: Check,
+): Promise<void> {
   const liveOnce = async (world: World) => {
     const life = createLifetime();
     try {
-      await live(world, await startModelBackend(life, usualPause(world.deliverySeed)));
+      const seed = world.deliverySeed >>> 0;
+      const manners = hasManners ? ({ like: 'stripe', seed } as const) : undefined;
+      await live(world, await startModelBackend(life, usualPause(world.deliverySeed), manners));
     } finally {
       await life.end();
     }
@@ -114,6 +133,8 @@ async function live(world: World, backend: ModelBackend): Promise<void> {
   await run.delivery.deliver('all');
   await till.stopWorkers();
   await backend.clearFaults();
+  // What follows compares, and reads every object of the processor.
+  await backend.control('manners', { like: null });
   await till.services.recovery.run();
   await till.drainAll();
   await run.assertMirrored(till, backend.sql);

@@ -35,12 +35,19 @@ export interface Rig extends Backend {
   /** A load can follow one that was checked. */
   startLoad(options?: Partial<LoadOptions>): Load;
   watchHealth(): HealthWatch;
+  /** Does the work while the processor has the manners of a real account: slow, and with limits. */
+  withManners<T>(work: () => Promise<T>): Promise<T>;
   /** Waits until every event is delivered and applied, then compares Till with the processor and with its promises. */
   check(load: Load, options?: CheckOptions): Promise<void>;
 }
 
 export async function startRig(t: TestContext, options: RigOptions = {}): Promise<Rig> {
-  const backend = await startBackend(t, { ...options, delivery: 'running', stripeRetries: 2 });
+  const backend = await startBackend(t, {
+    ...options,
+    delivery: 'running',
+    stripeRetries: 2,
+    stripeWaits: true,
+  });
   const { atEnd } = backend;
   const tills: RestartableTill[] = [];
   let turn = 0;
@@ -84,6 +91,16 @@ export async function startRig(t: TestContext, options: RigOptions = {}): Promis
       const watch = new HealthWatch(url);
       atEnd(() => watch.stop());
       return watch;
+    },
+    withManners: async (work) => {
+      const seed = seedOf('FAULT');
+      t.diagnostic(`manners with FAULT_SEED=${seed}`);
+      await backend.control('manners', { like: 'stripe', seed });
+      try {
+        return await work();
+      } finally {
+        await backend.control('manners', { like: null });
+      }
     },
     check: (load, checkOptions) => checkRig(rig, load, checkOptions),
   };

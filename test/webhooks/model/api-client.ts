@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Client, Method } from '../../support/client.ts';
 
 /** After a 5xx, the documentation says to repeat the request with the same idempotency key. Faults last for seven calls. */
@@ -10,8 +11,11 @@ export interface ApiClient {
   call<Body>(method: Method, path: string, body?: object): Promise<Body | undefined>;
 }
 
-/** Till's API as a well-behaved client uses it. */
-export function createApiClient(client: Client): ApiClient {
+/**
+ * Till's API as a well-behaved client uses it. The faults of the model pass with their calls, so a client repeats a request
+ * at once. At a processor with limits it waits as long as the response says.
+ */
+export function createApiClient(client: Client, { waits = false } = {}): ApiClient {
   return {
     async call<Body>(method: Method, path: string, body?: object) {
       for (let attempts = 1; ; attempts += 1) {
@@ -22,6 +26,7 @@ export function createApiClient(client: Client): ApiClient {
         if (refusals.includes(response.status)) return undefined;
         if (response.status < 500 || attempts >= attemptsMax)
           throw new Error(`${method} ${path} returned ${response.status}: ${text}`);
+        if (waits) await setTimeout(1_000 * Number(response.headers.get('retry-after') ?? 0));
       }
     },
   };

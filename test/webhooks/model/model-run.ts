@@ -37,16 +37,24 @@ const modelGraceDays = 3;
 /** A backend whose processor Till reaches over a line on which responses take time. */
 export interface ModelBackend extends Backend {
   readonly lineUrl: string;
+  /** The processor is as slow and as strict as a real account. */
+  readonly hasManners: boolean;
 }
 
 type Pause = NonNullable<LineOptions['beforeResponse']>;
 
 /** The sandbox holds back its own deliveries: the model delivers the events itself, in its own way. */
-export async function startModelBackend(life: Lifetime, beforeResponse: Pause): Promise<ModelBackend> {
-  const backend = await startBackend(life);
+export async function startModelBackend(
+  life: Lifetime,
+  beforeResponse: Pause,
+  manners: { readonly like: 'stripe' | null; readonly seed?: number } = { like: null },
+): Promise<ModelBackend> {
+  const hasManners = manners.like !== null;
+  const backend = await startBackend(life, { stripeWaits: hasManners });
+  await backend.control('manners', manners);
   const line = await TcpLine.open(Number(new URL(backend.processorUrl).port), { beforeResponse });
   backend.atEnd(() => line.close());
-  return { ...backend, lineUrl: line.url };
+  return { ...backend, lineUrl: line.url, hasManners };
 }
 
 /** Till in this process, with workers that get in each other's way. */
@@ -58,7 +66,10 @@ export function startModelTill(backend: ModelBackend, workers = 3): Promise<Till
     workers,
     // Each worker holds one connection and asks through eight more. The requests need some too.
     poolSize: 20,
-    limits: { deadlineMs: 10_000, attemptTimeoutMs: 6_000 },
+    limits: {
+      ...{ deadlineMs: 10_000, attemptTimeoutMs: 6_000 },
+      ...(backend.hasManners ? { retryDelayMs: 400 } : {}),
+    },
     entitlementGraceDays: modelGraceDays,
     overviewTimeZone: 'America/St_Johns',
     logLevel: 'warn',
@@ -76,16 +87,16 @@ type Send = (body: string, signature: string) => Promise<void>;
 /** A run of a world: plays its histories, and delivers their events to Till. */
 export class ModelRun {
   readonly #world: World;
-  readonly #backend: Backend;
+  readonly #backend: ModelBackend;
   readonly #till: Client;
   readonly #players: readonly HistoryPlayer[];
   readonly delivery: EventDelivery;
 
-  constructor(world: World, backend: Backend, till: Client, send: Send) {
+  constructor(world: World, backend: ModelBackend, till: Client, send: Send) {
     this.#world = world;
     this.#backend = backend;
     this.#till = till;
-    const api = createApiClient(till);
+    const api = createApiClient(till, { waits: backend.hasManners });
     this.#players = world.histories.map(() => new HistoryPlayer(api, backend));
     this.delivery = new EventDelivery({
       stripe: backend.stripe,
