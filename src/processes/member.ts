@@ -1,7 +1,11 @@
 import type { Worker } from 'node:cluster';
+import { withDeadline } from '../platform/deadline.ts';
 import type { MetricReport } from './merge-metrics.ts';
-import type { Seat, ToParent, ToProcess } from './messages.ts';
+import type { Question, Seat, ToParent, ToProcess } from './messages.ts';
 import { returnConnections } from './return-connections.ts';
+
+/** A busy process answers within milliseconds. One that hangs must not hold up the others. */
+const answerTimeoutMs = 1_000;
 
 interface End {
   readonly code: number | null;
@@ -22,6 +26,8 @@ export class Member<Facts> {
   /** The metrics that it reported last. */
   lastReport: MetricReport = [];
   readonly #worker: Worker;
+  readonly #asked = new Map<number, () => void>();
+  #questions = 0;
   #readyAtMs: number | undefined;
   #hasSeat = false;
   #hasEnded = false;
@@ -43,6 +49,9 @@ export class Member<Facts> {
     // A message to a process that has just ended cannot be delivered. Its exit is reported as well.
     worker.on('error', () => {});
     this.onMessage((message) => {
+      if ('report' in message && message.report !== undefined) this.lastReport = message.report;
+      if (message.kind === 'gather') this.lastReport = message.own;
+      if (message.kind === 'answer') this.#asked.get(message.id)?.();
       if (message.kind !== 'ready') return;
       this.#readyAtMs = performance.now();
       ready.resolve(message.facts);
@@ -88,6 +97,21 @@ export class Member<Facts> {
 
   send(message: ToProcess): void {
     if (this.#worker.isConnected()) this.#worker.process.send?.(message, undefined, undefined, () => {});
+  }
+
+  /** Resolves when it has answered, or has ended. Rejects if it does not answer in time. */
+  async ask(question: Question): Promise<void> {
+    this.#questions += 1;
+    const id = this.#questions;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#asked.set(id, resolve);
+    this.send({ kind: 'ask', id, question });
+    const answered = Promise.race([promise, this.ended]);
+    try {
+      await withDeadline(answered, answerTimeoutMs, `the answer of process ${this.number}`);
+    } finally {
+      this.#asked.delete(id);
+    }
   }
 
   signal(signal: NodeJS.Signals): void {

@@ -26,12 +26,11 @@ export interface GroupState {
   readonly restarts: number;
 }
 
-/** What all processes must know before anything else happens. */
-export interface Notice {
-  readonly kind: 'clock';
+/** What a process is asked. It answers with its metrics, or once it acts on the clock. */
+export type Question =
+  | { readonly kind: 'report' }
   /** How far the sandbox's clock is ahead of the machine's. */
-  readonly aheadSeconds: number;
-}
+  | { readonly kind: 'clock'; readonly aheadSeconds: number };
 
 export type ToProcess =
   | { readonly kind: 'begin'; readonly seat: Seat }
@@ -40,17 +39,15 @@ export type ToProcess =
   | { readonly kind: 'work' }
   /** Another process serves from now on: finish, and end. */
   | { readonly kind: 'retire' }
-  | { readonly kind: 'report'; readonly id: number }
-  | { readonly kind: 'notice'; readonly id: number; readonly notice: Notice }
+  | { readonly kind: 'ask'; readonly id: number; readonly question: Question }
   | { readonly kind: 'reports'; readonly id: number; readonly reports: readonly MetricReport[] };
 
 export type ToParent<Facts> =
   | { readonly kind: 'hello' }
   | { readonly kind: 'ready'; readonly facts: Facts }
   | { readonly kind: 'work' }
-  /** The process acts on a notice from now on. */
-  | { readonly kind: 'noticed'; readonly id: number }
+  | { readonly kind: 'answer'; readonly id: number; readonly report?: MetricReport }
   /** Asks for the metrics of all other processes. It has its own, which must not be forgotten if the process dies. */
   | { readonly kind: 'gather'; readonly id: number; readonly own: MetricReport }
-  /** The metrics of this process: the response to `report`, or the last ones before it ends. */
-  | { readonly kind: 'reported'; readonly id: number | undefined; readonly report: MetricReport };
+  /** The metrics of this process, before it ends. */
+  | { readonly kind: 'leave'; readonly report: MetricReport };

@@ -1,6 +1,6 @@
 import { withDeadline } from '../platform/deadline.ts';
 import type { MetricReport } from './merge-metrics.ts';
-import type { GroupState, Notice, Seat, ToParent, ToProcess } from './messages.ts';
+import type { GroupState, Question, Seat, ToParent, ToProcess } from './messages.ts';
 
 /** A scraper waits ten seconds. The parent gives slow processes less than this. */
 const gatherTimeoutMs = 3_000;
@@ -100,29 +100,26 @@ export class ParentLink<Facts> {
 
   /** Leaves the metrics of this process with the parent, as the last thing before it ends. */
   async leaveReport(): Promise<void> {
-    await sendAndWait({ kind: 'reported', id: undefined, report: await this.#report() });
+    await sendAndWait({ kind: 'leave', report: await this.#report() });
   }
 
   #receive(message: ToProcess): void {
     if (message.kind === 'state') this.#state = message.state;
     else if (message.kind === 'work') this.#onWork();
     else if (message.kind === 'retire') this.#retire();
-    else if (message.kind === 'notice') this.#act(message.id, message.notice);
     else if (message.kind === 'reports') this.#gathering.get(message.id)?.(message.reports);
-    else if (message.kind === 'report') {
-      const { id } = message;
-      // Without a response, the parent uses the last report.
-      this.#report().then(
-        (report) => send({ kind: 'reported', id, report }),
-        () => {},
-      );
-    }
+    else if (message.kind === 'ask') void this.#answer(message.id, message.question);
   }
 
-  #act(id: number, { aheadSeconds }: Notice): void {
-    this.#clockAheadSeconds = aheadSeconds;
-    this.#onClock(aheadSeconds);
-    send({ kind: 'noticed', id });
+  async #answer(id: number, question: Question): Promise<void> {
+    if (question.kind === 'clock') {
+      this.#clockAheadSeconds = question.aheadSeconds;
+      this.#onClock(question.aheadSeconds);
+      return send({ kind: 'answer', id });
+    }
+    // Without an answer, the parent uses the last report.
+    const report = await this.#report().catch(() => undefined);
+    if (report !== undefined) send({ kind: 'answer', id, report });
   }
 }
 

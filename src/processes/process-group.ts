@@ -3,8 +3,7 @@ import { withDeadline } from '../platform/deadline.ts';
 import type { Logger } from '../platform/logger.ts';
 import { GatheredMetrics } from './gathered-metrics.ts';
 import { Member } from './member.ts';
-import type { GroupState, Notice, Seat, ToParent, ToProcess } from './messages.ts';
-import { Notices } from './notices.ts';
+import type { GroupState, Seat, ToParent, ToProcess } from './messages.ts';
 
 /** A process that served for this long is healthy: if it ends later, that is the first end in a row. */
 const healthyAfterMs = 60_000;
@@ -49,8 +48,7 @@ export class ProcessGroup<Facts> {
   readonly #places: readonly Place<Facts>[];
   /** All processes that have not ended, with those that retire. */
   readonly #running = new Set<Member<Facts>>();
-  readonly #metrics: GatheredMetrics<Facts>;
-  readonly #notices: Notices<Facts>;
+  readonly #metrics = new GatheredMetrics<Facts>();
   readonly #failed = Promise.withResolvers<string>();
   #restarts = 0;
   #hasStarted = false;
@@ -69,9 +67,6 @@ export class ProcessGroup<Facts> {
       restartTimer: undefined,
       restart: Promise.resolve(),
     }));
-    this.#metrics = new GatheredMetrics(() => [...this.#running].filter(({ isReady }) => isReady));
-    const seated = () => [...this.#running].filter(({ hasSeat }) => hasSeat);
-    this.#notices = new Notices(seated, options.logger);
     cluster.schedulingPolicy = cluster.SCHED_RR;
   }
 
@@ -106,9 +101,16 @@ export class ProcessGroup<Facts> {
     return this.#replacing;
   }
 
-  /** Resolves when every process acts on the notice. One that starts later learns it from its seat. */
-  notify(notice: Notice): Promise<void> {
-    return this.#notices.send(notice);
+  /** Resolves when every process follows the clock of the sandbox. One that starts later learns it from its seat. */
+  async setClock(aheadSeconds: number): Promise<void> {
+    const seated = [...this.#running].filter(({ hasSeat }) => hasSeat);
+    await Promise.all(
+      seated.map((member) =>
+        member.ask({ kind: 'clock', aheadSeconds }).catch((err: unknown) => {
+          this.#options.logger.warn({ err, process: member.number }, 'clock not confirmed');
+        }),
+      ),
+    );
   }
 
   /** Stops all processes at the same time. True if every one ended in time, without an error. */
@@ -235,13 +237,15 @@ export class ProcessGroup<Facts> {
     for (const member of this.#running) if (member.isReady) member.send(message);
   }
 
+  /** Sends the metrics of all others to the process that is scraped. */
+  async #gather(scraped: Member<Facts>, id: number): Promise<void> {
+    const others = [...this.#running].filter((member) => member.isReady && member !== scraped);
+    scraped.send({ kind: 'reports', id, reports: await this.#metrics.gather(others) });
+  }
+
   #receive(member: Member<Facts>, message: ToParent<Facts>): void {
     if (message.kind === 'hello') member.begin(this.#options.seatOf(member.number));
-    else if (message.kind === 'noticed') this.#notices.receive(message.id);
-    else if (message.kind === 'gather') {
-      this.#metrics.receive(member, undefined, message.own);
-      void this.#metrics.gather(member, message.id);
-    } else if (message.kind === 'reported') this.#metrics.receive(member, message.id, message.report);
+    else if (message.kind === 'gather') void this.#gather(member, message.id);
     // The first process does the background work.
     else if (message.kind === 'work') this.#places[0]?.current?.send({ kind: 'work' });
   }

@@ -62,7 +62,7 @@ export async function startGroup({ config, logger, count, environment }: GroupSt
         sandbox: sandbox && { ...sandbox, clockAheadSeconds: clock.aheadSeconds },
       }),
     });
-    clock.notify = (aheadSeconds) => group.notify({ kind: 'clock', aheadSeconds });
+    clock.notify = (aheadSeconds) => group.setClock(aheadSeconds);
     shutdown.add('processes', groupStopTimeoutMs, async () => {
       if (!(await group.stop())) throw new Error('a process did not end in order');
     });
