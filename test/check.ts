@@ -107,7 +107,7 @@ const longestFirst = [
   'test/api/preview-refusals.test.ts',
   'test/faults/idempotency.test.ts',
   'test/fuzz/api.test.ts',
-  'test/fuzz/every-response.test.ts',
+  'test/fuzz/two-processes.test.ts',
   'test/faults/usage-kills.test.ts',
   'test/faults/replica.test.ts',
   'test/docs/guide-application.test.ts',

@@ -4,6 +4,17 @@ import { type Amount, seededRuns } from '../support/seeds.ts';
 /** A counterexample can be a body of a megabyte; the beginning says enough, and the seed brings back the rest. */
 const reportLengthMax = 4_000;
 
+/** One of each, in any order. */
+export function inAnyOrder<Item>(items: readonly fc.Arbitrary<Item>[]): fc.Arbitrary<readonly Item[]> {
+  const places = [...items.keys()];
+  return fc
+    .record({
+      items: fc.tuple(...items),
+      order: fc.shuffledSubarray(places, { minLength: places.length }),
+    })
+    .map((round) => round.order.flatMap((place) => round.items[place] ?? []));
+}
+
 /** Holds a property against many inputs, one after another. A failure names its input and how to meet it again. */
 export async function fuzz<Input>(
   amount: Amount,

@@ -1,19 +1,29 @@
+import type { Backend } from '../support/backend.ts';
 import { createCheckout } from '../support/checkouts.ts';
+import type { Client } from '../support/client.ts';
 import { appendEvents, type EventPage, newEvent } from '../support/event-feed.ts';
-import type { TillInProcess } from '../support/till-in-process.ts';
 import { createMeter } from '../support/usage.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
 import { createOneOfEach } from './one-of-each.ts';
-import { knownText, type Resource } from './operation-parts.ts';
+import { type FuzzRequest, hookUrl, knownText, type Resource } from './operation-parts.ts';
 
 /** How many ids of each kind are kept: enough to have objects in every state, few enough to use some of them twice. */
 const keptMax = 12;
 /** No object has it. */
 const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 
+interface PoolTill extends Client, Pick<Backend, 'stripe' | 'sql'> {
+  /** Sends an event of the processor. */
+  take(event: string): Promise<unknown>;
+  /** Applies the events of what was created. */
+  settle(): Promise<void>;
+  /** Only one runs at a time. */
+  stopResyncs(): Promise<unknown>;
+}
+
 /** Ids of objects that exist, in as many states as possible, for requests to name. */
 export class IdPool {
-  readonly #till: TillInProcess;
+  readonly #till: PoolTill;
   readonly #ids: Record<Resource, string[]> = {
     customers: [unknownId],
     plans: [unknownId],
@@ -30,7 +40,7 @@ export class IdPool {
     meters: [unknownId],
   };
 
-  constructor(till: TillInProcess) {
+  constructor(till: PoolTill) {
     this.#till = till;
   }
 
@@ -48,7 +58,7 @@ export class IdPool {
     // There is a maximum.
     await till.sql('delete from till.event_endpoints');
     const endpoint = await till.post<{ id: string }>('/event-endpoints', {
-      url: 'https://shop.example.com/',
+      url: hookUrl,
     });
     // The older ones were just deleted. The unknown id covers endpoints that do not exist.
     this.#ids['event-endpoints'].splice(1);
@@ -75,14 +85,23 @@ export class IdPool {
       'resyncs',
       (await till.post<{ readonly id: string }>('/resyncs', { customerId: customer.id })).id,
     );
-    await till.services.resyncRuns.stop();
+    await till.stopResyncs();
     await appendEvents(till.sql, newEvent());
     const { data } = await till.get<EventPage>('/events?limit=1');
     this.#add('events', ...data.map(({ id }) => id));
   }
 
   /** Replaces the placeholders in a request by ids. */
-  insertIds(text: string): string {
+  fillIn(request: FuzzRequest): FuzzRequest {
+    const { path, body } = request;
+    return {
+      ...request,
+      path: this.#insertIds(path),
+      body: typeof body === 'string' ? this.#insertIds(body) : body,
+    };
+  }
+
+  #insertIds(text: string): string {
     return text.replaceAll(/<([a-z-]+):(\d+)>/g, (whole, resource: string, number: string) => {
       if (!Object.hasOwn(this.#ids, resource)) return whole;
       // The line above makes sure that it is one of the resources.

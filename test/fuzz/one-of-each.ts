@@ -1,3 +1,5 @@
+import type { TestProcessor } from '../support/backend.ts';
+import type { Client } from '../support/client.ts';
 import {
   confirmPayment,
   confirmSecret,
@@ -8,14 +10,15 @@ import {
   createSubscription,
   saveCard,
 } from '../support/objects.ts';
-import type { TillInProcess } from '../support/till-in-process.ts';
 
 /**
  * Creates one object of each kind: an open payment, an authorised one and a paid one, an active subscription, a
  * saved card, an unpaid subscription that it can pay, and another customer with a card that nothing needs.
  * Every mirror is up to date.
  */
-export async function createOneOfEach(till: TillInProcess) {
+export async function createOneOfEach(
+  till: Client & Pick<TestProcessor, 'stripe'> & { settle(): Promise<void> },
+) {
   const [customer, plan] = [await createCustomer(till), await createPlan(till)];
   const open = await createPayment(till, { customerId: customer.id });
   const authorised = await createPayment(till, { captureMethod: 'manual' });

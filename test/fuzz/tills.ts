@@ -18,6 +18,7 @@ import { createTestDatabase } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';
 import { backendEnvironment, quickCommand, type TillInChild } from '../support/till-in-child.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
+import { hookUrl } from './operation-parts.ts';
 
 /** What the requests of these tests never reach, unless a test counts them up. */
 const requestsPerMinute = 1_000_000;
@@ -34,7 +35,6 @@ export interface Tills extends Client, Backend {
   readonly keys: Readonly<Record<Scope, string>>;
   /** An API key that has used up its requests of this minute and the next. */
   readonly greedyKey: string;
-  /** Where event endpoints lead: nothing listens there, and no name server is asked. */
   readonly hookUrl: string;
 }
 
@@ -76,7 +76,7 @@ export async function startTills(life: Lifetime): Promise<Tills> {
   return {
     ...createClient(first),
     ...backend,
-    ...{ pair: [first, second], impatient, hasty, proxy, hookUrl: 'http://127.0.0.1:9/' },
+    ...{ pair: [first, second], impatient, hasty, proxy, hookUrl },
     // Each scope is there.
     keys: Object.fromEntries(keys) as Record<Scope, string>,
     greedyKey: await keyOf('greedy', 'admin'),

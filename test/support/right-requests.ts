@@ -204,10 +204,12 @@ async function createResync({ sql }: RightRequestTill): Promise<string> {
   return row?.id ?? '';
 }
 
+/** The processor's times are whole seconds. */
 async function createWebhookEvent({ sql }: RightRequestTill): Promise<string> {
   const [row] = await sql<{ id: string }>(
     `insert into till.webhook_events (id, type, created_at, payload, state, next_try_at, received_at)
-     values ('evt_' || gen_random_uuid(), 'balance.available', now(), $1, 'ignored', now(), now()) returning id`,
+     values ('evt_' || gen_random_uuid(), 'balance.available', date_trunc('second', now()), $1, 'ignored', now(), now())
+     returning id`,
     [eventFixture('balance.available')],
   );
   return row?.id ?? '';

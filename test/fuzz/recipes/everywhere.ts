@@ -111,7 +111,7 @@ async function setCompleted({ sql }: Scene, key: string, isCompleted: boolean): 
 /** A request that changes a subscription, and its id. */
 export async function requestAboutSubscription(scene: Scene, operation: Documented) {
   if (operation.path.startsWith('/api/v1/subscriptions')) {
-    const request = await succeed(scene, operation);
+    const request = await right(scene, operation);
     return { ...request, subscriptionId: String(request.id) };
   }
   const { id } = await createCustomer(scene);

@@ -15,8 +15,8 @@ export interface Scene extends Tills {
 export interface Prepared extends ApiRequest {
   /** The Till that must get it. One of the two processes by default. */
   readonly to?: { readonly url: string };
-  /** The API key of the request, or null for none. One with every scope by default. */
-  readonly key?: string | null;
+  /** The API key of the request. One with every scope by default. */
+  readonly key?: string;
   /** Undoes what the recipe did to others. */
   readonly undo?: () => unknown;
 }
