@@ -27,7 +27,8 @@ const profileFolder = parsed.profile ? await mkdtemp(join(tmpdir(), 'till-profil
 
 const opening = Lab.open({ quick, rounds, payments, usageEvents, profileFolder });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  // npm passes a signal on, so one for the whole group arrives twice. The second must not end the run before its servers.
+  // npm passes a signal on, so one for the whole group arrives twice. The second must not end the run before its
+  // servers.
   process.on(signal, () => {
     print(`\n${signal}: stopping all processes …`);
     opening.then((opened) => opened[Symbol.asyncDispose]()).finally(() => process.exit(1));

@@ -10,8 +10,8 @@ import { runNpm } from './run-npm.ts';
 const timeoutMs = 120_000;
 
 /**
- * Builds everything of a release that needs no credentials into dist/: the packages, the bill of materials, the checksums of
- * both, and the notes. Returns the paths of the files with checksums.
+ * Builds everything of a release that needs no credentials into dist/: the packages, the bill of materials, the
+ * checksums of both, and the notes. Returns the paths of the files with checksums.
  */
 export async function buildRelease(options: Omit<BuildOptions, 'folder'>): Promise<readonly string[]> {
   const { version } = options;

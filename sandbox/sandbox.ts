@@ -30,8 +30,8 @@ export interface SandboxOptions {
   /** An endpoint that receives every event of the default world, in addition to those registered through the API. */
   readonly webhook?: { readonly url: string; readonly secret: string } | undefined;
   /**
-   * Called with how far the clock of the default world is ahead of real time, at the start and when the clock was moved.
-   * The response to the request that moved it waits for this.
+   * Called with how far the clock of the default world is ahead of real time, at the start and when the clock was
+   * moved. The response to the request that moved it waits for this.
    */
   readonly onClock?: ((aheadSeconds: number) => void | Promise<void>) | undefined;
   /** Added to the response to a reset of the default world. */

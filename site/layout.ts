@@ -5,8 +5,8 @@ import type { readNavigation } from './navigation.ts';
 import type { RenderedPage } from './render-page.ts';
 
 /**
- * The policy of Till's pages holds on any server, because each page has it. Who may frame a page, only a header of the server
- * can say.
+ * The policy of Till's pages holds on any server, because each page has it. Who may frame a page, only a header of the
+ * server can say.
  */
 const policy = pagePolicy
   .split('; ')

@@ -74,7 +74,9 @@ export function isRefusedChange(error: unknown): boolean {
   );
 }
 
-/** Whether the processor may still carry out the failed call. A complete response, even an invalid one, has ended it. */
+/**
+ * Whether the processor may still carry out the failed call. A complete response, even an invalid one, has ended it.
+ */
 export function mayBeInProgress(error: unknown): boolean {
   return (
     error instanceof Failure && error.extras.effect === 'unknown' && error.code !== 'processor_bad_answer'

@@ -1,6 +1,6 @@
 /**
- * Runs all tests beside loops that use every core: a verdict must not depend on how busy the machine is. The arguments are
- * those of `npm run test:all`.
+ * Runs all tests beside loops that use every core: a verdict must not depend on how busy the machine is. The arguments
+ * are those of `npm run test:all`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

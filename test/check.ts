@@ -20,9 +20,9 @@ import {
 
 /**
  * Everything that must hold before a change lands. `quick` leaves out what needs servers; `service` is what the service
- * guarantees; `all` adds what is delivered with it, and what measures time; `faults` runs the tests of faults, load, hostile
- * and random input in their long form, one file at a time. Names of files after the mode run just these tests, with the
- * servers that they need. What is not installed is skipped, and listed at the end; with `CI=true` it fails.
+ * guarantees; `all` adds what is delivered with it, and what measures time; `faults` runs the tests of faults, load,
+ * hostile and random input in their long form, one file at a time. Names of files after the mode run just these tests,
+ * with the servers that they need. What is not installed is skipped, and listed at the end; with `CI=true` it fails.
  */
 const unitTests = [
   'src/**/*.test.ts',
@@ -34,12 +34,14 @@ const unitTests = [
   'test/*.test.ts',
 ];
 const folders = { faults: 'faults', load: 'load' };
-/** They measure how long Till takes to notice a fault and to recover, so they don't share the machine with the others. */
+/**
+ * They measure how long Till takes to notice a fault and to recover, so they don't share the machine with the others.
+ */
 const timedFaults =
   'disk-full|failover|poolers|postgres|processor-faults|redis|rig|rolling-restart|till-faults';
 /**
- * Only in `npm run test:faults`: beside other tests, a cluster of servers changes its primary by itself. Both need Debian's
- * servers of PostgreSQL.
+ * Only in `npm run test:faults`: beside other tests, a cluster of servers changes its primary by itself. Both need
+ * Debian's servers of PostgreSQL.
  */
 const debianTests = 'cluster|older-postgres';
 const faultTests = [`test/${folders.faults}/@(${timedFaults}).test.ts`];
@@ -48,9 +50,9 @@ const serverTests = [
   `test/${folders.faults}/!(${timedFaults}|${debianTests}).test.ts`,
 ];
 /**
- * What is delivered, and how it is operated: packages, images, charts, guides, examples, demo data, pages in a browser, the
- * command line, starts and stops, several processes, replicas, upgrades, restores. Only in `all`: they build and start a lot,
- * and a change of the service that breaks one of them mostly breaks another test too.
+ * What is delivered, and how it is operated: packages, images, charts, guides, examples, demo data, pages in a browser,
+ * the command line, starts and stops, several processes, replicas, upgrades, restores. Only in `all`: they build and
+ * start a lot, and a change of the service that breaks one of them mostly breaks another test too.
  */
 const deliveredTests = [
   'test/{browser,deploy,docs,examples,packages}/**/*.test.ts',
@@ -75,8 +77,8 @@ const longTests = [
 const serverConcurrency = availableParallelism() + 3;
 const faultConcurrency = 2;
 /**
- * What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. Before all come those
- * that measure the heap: once a process has run many files, collecting its garbage takes seconds.
+ * What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. Before all come
+ * those that measure the heap: once a process has run many files, collecting its garbage takes seconds.
  */
 const longestFirst = [
   'test/sandbox/world-journals.test.ts',

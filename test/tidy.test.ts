@@ -3,11 +3,13 @@ import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { findPages } from './support/markdown.ts';
 
 /** The style of the code, kept by a test: a rule without a check is a wish. */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const fileLinesMax = 400;
 const functionLinesMax = 70;
+const lineLengthMax = 120;
 
 const files = globSync(
   '{src,sandbox,bench,test,console,client,site,examples,packages}/**/*.{ts,tsx,mts,mjs}',
@@ -311,6 +313,22 @@ test('a migration that adds a column to a mirrored table completes its rows, or 
   }
 });
 
+test('comments and prose stay within 120 characters a line', () => {
+  const migrations = globSync('migrations/*.sql', { cwd: root });
+  const comments = [...files.map(({ path }) => path), ...migrations].flatMap((path) =>
+    longLines(path, (line) => /^\s*(\/\/|\/?\*|--)/.test(line)),
+  );
+  const pages = findPages(root).filter((path) => !path.startsWith('docs/reference/'));
+  const prose = pages.flatMap((path) => {
+    let isCode = false;
+    return longLines(path, (line) => {
+      if (line.startsWith('```')) isCode = !isCode;
+      return !isCode && !/^(\||!\[| {4})/.test(line);
+    });
+  });
+  assert.deepEqual([...comments, ...prose], []);
+});
+
 test('files and functions stay small', () => {
   const long = source.filter(({ text }) => text.split('\n').length > fileLinesMax).map(({ path }) => path);
   assert.deepEqual(long, []);
@@ -377,12 +395,12 @@ function assertNoCycle(edges: readonly Import[]): void {
 }
 
 /**
- * The first file of each table owns it. Others only read it, in a statement that must see both tables in one snapshot: the
- * sum of a payment's refunds, the payment of a refund, the subscription of an invoice, the invoices of a subscription, the
- * invoice and the subscription of a payment, all that a customer is entitled to, the customer of an external id, whether
- * the customer of an event is deleted, whether an open checkout holds a group, the currency of a subscription, whether a
- * live subscription or an open checkout has a plan, whether recovery has passed, what all rows add to the overview, and what
- * needs attention.
+ * The first file of each table owns it. Others only read it, in a statement that must see both tables in one snapshot:
+ * the sum of a payment's refunds, the payment of a refund, the subscription of an invoice, the invoices of a
+ * subscription, the invoice and the subscription of a payment, all that a customer is entitled to, the customer of an
+ * external id, whether the customer of an event is deleted, whether an open checkout holds a group, the currency of a
+ * subscription, whether a live subscription or an open checkout has a plan, whether recovery has passed, what all rows
+ * add to the overview, and what needs attention.
  */
 const storesByTable: Readonly<Record<string, readonly string[]>> = {
   customers: [
@@ -538,9 +556,20 @@ const unreportedWrites = [
 /** The composition root must name the adapter's folder; the signature header has its name on the wire. */
 const allowedNames = ['./processor/stripe/', 'createStripeProcessor', 'Stripe-Signature', 'stripe-signature'];
 
+/** The lines that are too long. What cannot be broken, such as an address alone, may be. */
+function longLines(path: string, applies: (line: string) => boolean): readonly string[] {
+  return readFileSync(join(root, path), 'utf8')
+    .split('\n')
+    .flatMap((line, index) =>
+      applies(line) && line.length > lineLengthMax && / \S+ \S/.test(line.trim())
+        ? [`${path}:${index + 1} has ${line.length} characters`]
+        : [],
+    );
+}
+
 /**
- * Functions are found by their indentation, which the formatter guarantees: a header, on one line or closed by a line of
- * the same depth, that ends with a brace; then the first line that closes this brace at the same depth.
+ * Functions are found by their indentation, which the formatter guarantees: a header, on one line or closed by a line
+ * of the same depth, that ends with a brace; then the first line that closes this brace at the same depth.
  */
 function longFunctions({ path, text }: { path: string; text: string }): readonly string[] {
   const lines = text.split('\n');

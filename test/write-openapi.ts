@@ -6,7 +6,10 @@ import { readOpenapi } from './support/openapi.ts';
 import { startTill } from './support/till.ts';
 import { projectFolder } from './support/till-in-child.ts';
 
-/** Writes openapi.json from the running service: what is committed is what is served. Also writes the client's types from it. */
+/**
+ * Writes openapi.json from the running service: what is committed is what is served. Also writes the client's types
+ * from it.
+ */
 const dataDir = await mkdtemp(join(tmpdir(), 'till-openapi-'));
 const till = await startTill({ in: 'child', environment: { DATA_DIR: dataDir } });
 try {

@@ -13,8 +13,8 @@ interface Sample {
 }
 
 /**
- * Watches the speed of the cores by repeating a fixed piece of work. On a shared machine, another machine can run on the
- * same cores (hyper-threading). Then everything takes up to twice the CPU time, and nothing in `/proc` shows it.
+ * Watches the speed of the cores by repeating a fixed piece of work. On a shared machine, another machine can run on
+ * the same cores (hyper-threading). Then everything takes up to twice the CPU time, and nothing in `/proc` shows it.
  */
 export class CoreWatch implements Disposable {
   readonly #samples: Sample[] = [];

@@ -18,8 +18,8 @@ export type FilterValues = Readonly<Record<string, readonly string[]>>;
 const otherParameters: ReadonlySet<string> = new Set(['cursor', 'page', 'limit', 'sort', 'include']);
 
 /**
- * A request for every value of every filter of a list, and for every pair of them. The filters are those of the document,
- * so a new one is measured too; it fails here if it has no values.
+ * A request for every value of every filter of a list, and for every pair of them. The filters are those of the
+ * document, so a new one is measured too; it fails here if it has no values.
  */
 export function filterRequests(
   document: ListDocument,

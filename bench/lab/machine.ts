@@ -4,8 +4,8 @@ import type { CoreWatch } from './core-watch.ts';
 import { cpuMsOfKernel, cpuMsOfTree, msPerTick } from './cpu.ts';
 
 /**
- * The largest share of the machine's CPU time that something else may use. An idle system uses less than one percent, and
- * a single busy process half of two cores.
+ * The largest share of the machine's CPU time that something else may use. An idle system uses less than one percent,
+ * and a single busy process half of two cores.
  */
 export const othersShareMax = 0.05;
 
@@ -17,8 +17,8 @@ export interface MachineTimes {
   /** What the host gave to other machines. */
   readonly stolenMs: number;
   /**
-   * Of this process, of everything that it started, and of the kernel, whose threads write the benchmark's data and free
-   * its memory: up to a tenth of two cores after millions of rows.
+   * Of this process, of everything that it started, and of the kernel, whose threads write the benchmark's data and
+   * free its memory: up to a tenth of two cores after millions of rows.
    */
   readonly ownMs: number;
 }

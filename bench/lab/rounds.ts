@@ -18,8 +18,8 @@ export interface TurnTaking {
 
 /**
  * Runs the contestants in turn, for several rounds, and returns the medians of each. So other load on the machine
- * affects all of them alike. If the speed of the cores changes meanwhile, there are up to twice as many rounds, of which
- * the most even ones count.
+ * affects all of them alike. If the speed of the cores changes meanwhile, there are up to twice as many rounds, of
+ * which the most even ones count.
  */
 export async function takeTurns<const Name extends string, R extends Run>(
   { scale, cores }: TurnTaking,

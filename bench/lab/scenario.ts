@@ -6,6 +6,8 @@ export interface Scenario {
   /** The rows of the table that it fills. */
   readonly names: readonly string[];
   run(lab: Lab): Promise<readonly Finding[]>;
-  /** Ends what must live until its CPU time was read: Chromium does not wait for its own processes when it is closed. */
+  /**
+   * Ends what must live until its CPU time was read: Chromium does not wait for its own processes when it is closed.
+   */
   end?(): Promise<void>;
 }

@@ -47,7 +47,9 @@ export async function seedLists(database: BenchDatabase, { rows, payments }: Lis
   await database.query('vacuum analyze');
 }
 
-/** Builds the indexes when all rows are there, and trusts their foreign keys: a fraction of the time of row after row. */
+/**
+ * Builds the indexes when all rows are there, and trusts their foreign keys: a fraction of the time of row after row.
+ */
 async function inBulk(database: BenchDatabase, load: () => Promise<void>): Promise<void> {
   const indexes = await database.query<{ name: string; definition: string }>(
     `select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition
@@ -88,8 +90,8 @@ async function seedCustomers(session: BenchSession, count: number): Promise<void
 const subscriptionsWithAddOn = 10_000;
 
 /**
- * Payments of many customers, created one after the other over the last two years. One in ten was canceled, some of them
- * after a failure. Few were refunded or disputed, or have another currency, which only old payments have.
+ * Payments of many customers, created one after the other over the last two years. One in ten was canceled, some of
+ * them after a failure. Few were refunded or disputed, or have another currency, which only old payments have.
  */
 async function seedPayments(session: BenchSession, count: number): Promise<void> {
   await seedRows(session, count, {
@@ -109,8 +111,8 @@ async function seedPayments(session: BenchSession, count: number): Promise<void>
 }
 
 /**
- * One of each customer. Nine in ten have the current plan. The first tenth has an older plan. Subscriptions of all ages have an add-on, as many
- * as a total counts, however many there are.
+ * One of each customer. Nine in ten have the current plan. The first tenth has an older plan. Subscriptions of all ages
+ * have an add-on, as many as a total counts, however many there are.
  */
 async function seedSubscriptions(session: BenchSession, count: number): Promise<void> {
   await seedRows(session, count, {

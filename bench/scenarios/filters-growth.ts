@@ -43,7 +43,10 @@ function valuesFor({ rows, payments }: ListShop): Readonly<Record<string, readon
   };
 }
 
-/** How much slower each filter and each pair of filters gets with more rows. The filters are those of the OpenAPI document. */
+/**
+ * How much slower each filter and each pair of filters gets with more rows. The filters are those of the OpenAPI
+ * document.
+ */
 export const filtersGrowth: Scenario = {
   names: ['filters_growth'],
   async run(lab) {

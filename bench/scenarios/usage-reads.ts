@@ -8,8 +8,8 @@ const readsFull = 30_000;
 const readsQuick = 10_000;
 
 /**
- * What usage adds to a read of entitlements. The two services take turns, each with a database of its own. The databases
- * differ in the meter and its counters alone.
+ * What usage adds to a read of entitlements. The two services take turns, each with a database of its own. The
+ * databases differ in the meter and its counters alone.
  */
 export const usageReads: Scenario = {
   names: ['entitlements_with_usage'],

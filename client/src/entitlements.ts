@@ -15,8 +15,8 @@ export type Who =
 
 export interface EntitlementOptions extends RequestOptions {
   /**
-   * Whether Till asks Stripe first: for the page to which a customer returns from the portal. Rejects if Stripe does not
-   * respond.
+   * Whether Till asks Stripe first: for the page to which a customer returns from the portal. Rejects if Stripe does
+   * not respond.
    */
   readonly fresh?: boolean | undefined;
 }
@@ -61,8 +61,8 @@ export class EntitlementReader {
   }
 
   /**
-   * Whether the customer may use a feature: its value is true, a number above 0, or a text. Without a feature: whether the
-   * customer has a subscription that entitles it. False for a customer that Till does not know.
+   * Whether the customer may use a feature: its value is true, a number above 0, or a text. Without a feature: whether
+   * the customer has a subscription that entitles it. False for a customer that Till does not know.
    */
   async isEntitled(who: Who, feature: string | undefined, options?: EntitlementOptions): Promise<boolean> {
     try {

@@ -7,8 +7,8 @@ export interface CallFacts {
   /** The path with the names of its values: `/api/v1/payments/{id}`. Ids and filters are left out. */
   readonly path: string;
   /**
-   * The idempotency key of a POST or PATCH. If it is unknown whether the call took effect, repeat the call with this key:
-   * it creates nothing twice.
+   * The idempotency key of a POST or PATCH. If it is unknown whether the call took effect, repeat the call with this
+   * key: it creates nothing twice.
    */
   readonly idempotencyKey: string | undefined;
   /** How often the request was sent. */
@@ -63,7 +63,9 @@ export class TillError<Code extends string = ErrorCode | LaterCode> extends Erro
   }
 }
 
-/** A Till error of one code, with the fields that this code has: `TillErrorOf<'payment_declined'>` has `declineCode`. */
+/**
+ * A Till error of one code, with the fields that this code has: `TillErrorOf<'payment_declined'>` has `declineCode`.
+ */
 export type TillErrorOf<Code extends ErrorCode> = Code extends ErrorCode
   ? TillError<Code> & ErrorFieldsOf<Code>
   : never;

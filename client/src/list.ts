@@ -14,8 +14,8 @@ export interface ListSource<Item, P extends Page<Item>, Query> {
 }
 
 /**
- * A list. Nothing is requested until it is used: `for await` reads every item, page after page; `page()` reads one page;
- * `pages()` reads all pages.
+ * A list. Nothing is requested until it is used: `for await` reads every item, page after page; `page()` reads one
+ * page; `pages()` reads all pages.
  */
 export class TillList<Item, P extends Page<Item>> implements AsyncIterable<Item> {
   readonly #first: () => Promise<P>;

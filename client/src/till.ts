@@ -37,8 +37,8 @@ import type {
 } from './types.ts';
 
 /**
- * A client of one Till. Create one for the whole process: `isEntitled` remembers its last responses. It keeps no connection
- * open, so only a process that records usage closes it.
+ * A client of one Till. Create one for the whole process: `isEntitled` remembers its last responses. It keeps no
+ * connection open, so only a process that records usage closes it.
  */
 export class Till {
   readonly customers: Customers;
@@ -89,9 +89,9 @@ export class Till {
   }
 
   /**
-   * Whether a customer may use a feature now: its value is true, a number above 0, or a text. Without a feature: whether
-   * a subscription entitles the customer. False for a customer that Till does not know. Rejects if Till cannot be
-   * reached: decide yourself what to do then.
+   * Whether a customer may use a feature now: its value is true, a number above 0, or a text. Without a feature:
+   * whether a subscription entitles the customer. False for a customer that Till does not know. Rejects if Till cannot
+   * be reached: decide yourself what to do then.
    */
   isEntitled(who: Who, feature?: string, options?: EntitlementOptions): Promise<boolean> {
     return this.#entitlements.isEntitled(who, feature, options);
@@ -140,8 +140,8 @@ export class Till {
   }
 
   /**
-   * Sends the usage that waits to be sent, for at most 20 seconds, and accepts no more. Rejects if events could not be sent,
-   * and says how many. Call it before your process ends.
+   * Sends the usage that waits to be sent, for at most 20 seconds, and accepts no more. Rejects if events could not be
+   * sent, and says how many. Call it before your process ends.
    */
   close(): Promise<void> {
     return this.usage.close();

@@ -37,7 +37,9 @@ export function listOf(type: PageName, query: Readonly<Record<string, string>> =
   return `${home}/${pages[type]}${text === '' ? '' : `?${text}`}`;
 }
 
-/** The page of the object of an event. A refund is shown on the page of its payment, and usage on that of its customer. */
+/**
+ * The page of the object of an event. A refund is shown on the page of its payment, and usage on that of its customer.
+ */
 export function pageOfObject({ objectType, objectId, customerId, data }: TillEvent): string {
   if (objectType === 'meter') return pageOf('customer', customerId ?? '');
   return objectType === 'refund' ? pageOf('payment', data.paymentId) : pageOf(objectType, objectId);

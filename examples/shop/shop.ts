@@ -46,7 +46,8 @@ const hash = (password: string, salt: string) => scryptSync(password, salt, 32).
 const cookie = { httpOnly: true, sameSite: 'Lax', secure: SHOP_URL.startsWith('https:') } as const;
 const userOf = async (c: Context) => findUser('id', (await getSignedCookie(c, COOKIE_SECRET, 'shop')) || '');
 
-// What Till tells the shop. Till shows a secret once, so the shop stores it. An event can arrive twice, and is stored once.
+// What Till tells the shop. Till shows a secret once, so the shop stores it. An event can arrive twice, and is stored
+// once.
 const [url, endpoints] = [`${SHOP_URL}/till-events`, till.eventEndpoints];
 const known = (await Array.fromAsync(endpoints.list())).find((endpoint) => endpoint.url === url);
 const findSecret = db.prepare('select secret from secrets where endpointId = ?');

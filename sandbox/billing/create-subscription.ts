@@ -80,7 +80,9 @@ export function createSubscription(store: Store, input: NewSubscription): Wire.S
   return store.subscriptions.get(subscription.id) ?? subscription;
 }
 
-/** Whether the first invoice is finalized and collected or sent later. The subscription starts without waiting for it. */
+/**
+ * Whether the first invoice is finalized and collected or sent later. The subscription starts without waiting for it.
+ */
 function startsLater({ details, isScheduled = false }: NewSubscription): boolean {
   return isScheduled || details.collection_method === 'send_invoice';
 }

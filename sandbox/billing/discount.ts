@@ -13,7 +13,10 @@ export interface NewDiscount {
   readonly code: Wire.PromotionCode | null;
 }
 
-/** Creates the discounts of a new subscription, or of a customer. The caller emits their events after that of the subscription. */
+/**
+ * Creates the discounts of a new subscription, or of a customer. The caller emits their events after that of the
+ * subscription.
+ */
 export function redeem(
   store: Store,
   wanted: readonly WantedDiscount[],

@@ -195,8 +195,8 @@ const cleanAboveItems = 1_000;
 
 /**
  * Items by due time, for one clock. An entry that no longer matches its object's state is obsolete. Obsolete entries
- * are dropped when they come up, and all at once when the heap has doubled, so that objects that are deleted long before
- * they fall due take no memory.
+ * are dropped when they come up, and all at once when the heap has doubled, so that objects that are deleted long
+ * before they fall due take no memory.
  */
 export class Schedule {
   readonly #heap = new MinHeap<DueItem>();

@@ -40,8 +40,8 @@ export function previewResumption(store: Store, before: Subscription): Invoice {
 }
 
 /**
- * The next renewal, with its pending items, and others that are not stored. A subscription that ends with its period has
- * only the pending items.
+ * The next renewal, with its pending items, and others that are not stored. A subscription that ends with its period
+ * has only the pending items.
  */
 export function upcomingInvoice(
   store: Store,

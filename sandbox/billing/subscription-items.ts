@@ -31,7 +31,9 @@ export function startItem(item: SubscriptionItem, anchor: number, start: number)
   return { ...item, current_period_start: start, current_period_end: end };
 }
 
-/** The whole period that contains a time, by the price and the anchor. An item that was added later has only its rest. */
+/**
+ * The whole period that contains a time, by the price and the anchor. An item that was added later has only its rest.
+ */
 export function cycleAt({ id, recurring }: Price, anchor: number, at: number): Period {
   if (recurring === null) throw new Error(`${id} is not recurring`);
   return periodAt(anchor, recurring.interval, recurring.interval_count, at);

@@ -62,8 +62,8 @@ export function completeSession(
 }
 
 /**
- * Whether the session of the intent, if it has one, can still complete. While the buyer is at the bank, the customer may
- * be deleted, and others may use up the same promotion code.
+ * Whether the session of the intent, if it has one, can still complete. While the buyer is at the bank, the customer
+ * may be deleted, and others may use up the same promotion code.
  */
 export function canStillComplete(store: Store, { id, customer }: Intent): boolean {
   const [session] = store.checkoutSessions.allWithin('intent', id);

@@ -5,8 +5,8 @@ import type { ControlResponse } from '../wire/server.ts';
 const contentPolicy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'";
 
 /**
- * No other page can show the pages in a frame, except those that the browser library shows so. A payment page in a frame
- * has the library's script, which tells the page around it how high it is and when the session is complete.
+ * No other page can show the pages in a frame, except those that the browser library shows so. A payment page in a
+ * frame has the library's script, which tells the page around it how high it is and when the session is complete.
  */
 const headersOf = (framed: Page['framed']) => ({
   'content-type': 'text/html; charset=utf-8',

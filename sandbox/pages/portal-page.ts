@@ -207,7 +207,9 @@ function button(action: string, text: string, label = text): Html {
   return html`<form method="post" action="${action}"><button aria-label="${label}">${text}</button></form>`;
 }
 
-/** The page at `login_page.url` of a portal configuration. The processor sends a link by e-mail; here it opens at once. */
+/**
+ * The page at `login_page.url` of a portal configuration. The processor sends a link by e-mail; here it opens at once.
+ */
 export async function portalLogin(world: World, id: string, body: string): Promise<ControlResponse> {
   const configuration = world.store.portalConfigurations.get(id);
   if (configuration?.login_page.enabled !== true)

@@ -5,8 +5,8 @@ import { customerList } from './listing.ts';
 import { Resource } from './resource.ts';
 
 /**
- * Kinds of objects that the sandbox cannot create: the path of the list, the name in "No such …" errors, and the filters.
- * The lists are empty, as in an account that has none. Clients that copy a whole account read all of them.
+ * Kinds of objects that the sandbox cannot create: the path of the list, the name in "No such …" errors, and the
+ * filters. The lists are empty, as in an account that has none. Clients that copy a whole account read all of them.
  */
 const emptyKinds: readonly (readonly [string, string, p.Fields?])[] = [
   ['credit_notes', 'credit note', p.each(p.text(), 'customer invoice')],

@@ -20,8 +20,8 @@ import {
 } from './tax-rates.ts';
 
 /**
- * The processor raised its limit of items in flexible billing mode on 2026-08-26. The number is the sandbox's own. In classic
- * mode it is still 20.
+ * The processor raised its limit of items in flexible billing mode on 2026-08-26. The number is the sandbox's own. In
+ * classic mode it is still 20.
  */
 export const itemsMax = 100;
 const classicItemsMax = 20;

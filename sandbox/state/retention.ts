@@ -18,8 +18,8 @@ export const defaultRetention: Retention = { eventsMax: 100_000, memosMax: 100_0
 /**
  * Objects that the processor still shows although they cannot be used: deleted customers, payment methods that were
  * detached or never attached, tokens, which are used at once or never, portal sessions, which are short, and expired
- * checkout sessions. A payment keeps its payment method. Without a limit, a world that deletes what it creates would grow
- * forever.
+ * checkout sessions. A payment keeps its payment method. Without a limit, a world that deletes what it creates would
+ * grow forever.
  */
 export class SpentObjects {
   readonly #max: number;

@@ -63,7 +63,10 @@ export class SandboxClock {
     if (this.#latest > this.#running()) this.runOnFrom(this.#latest);
   }
 
-  /** Whether it runs at an earlier time. An event of that very second does not move it, though the world's time is there. */
+  /**
+   * Whether it runs at an earlier time. An event of that very second does not move it, though the world's time is
+   * there.
+   */
   isBehind(seconds: number): boolean {
     return seconds > this.#running();
   }

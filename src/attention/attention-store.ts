@@ -75,7 +75,10 @@ const needsResponse = `dispute ->> 'status' in ('needs_response', 'warning_needs
 const isFailing = `disabled_reason = 'failing' or (enabled and failing_since is not null)`;
 const isUnsettled = `completed_at is null and leased_until < now() - ${settlingTime}`;
 
-/** All SQL that finds what needs attention. It only reads. Each statement uses an index that has only such rows, or few others. */
+/**
+ * All SQL that finds what needs attention. It only reads. Each statement uses an index that has only such rows, or few
+ * others.
+ */
 export class AttentionStore {
   disputes(db: Queryable): Promise<Urgent<UrgentDispute>> {
     return find<UrgentDispute>(

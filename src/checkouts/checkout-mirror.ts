@@ -197,8 +197,8 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
   }
 
   /**
-   * Creates the row. An open checkout also holds the group of its plan. If the group is taken, or the customer is deleted
-   * already, it needs a refresh, which expires it. If not, the deletion finds the row.
+   * Creates the row. An open checkout also holds the group of its plan. If the group is taken, or the customer is
+   * deleted already, it needs a refresh, which expires it. If not, the deletion finds the row.
    */
   async #insert(tx: Transaction, facts: CheckoutFacts, now: Date): Promise<Inserted<Checkout>> {
     const { store, customers, plans } = this.#parts;

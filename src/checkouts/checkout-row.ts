@@ -5,8 +5,8 @@ import { by } from '../model/subscription-items.ts';
 import { derivedId, idTime } from '../platform/id.ts';
 
 /**
- * The id of the subscription or payment that a checkout results in. It is derived from the id of the checkout, which the
- * claim fixes, so every process and every repeated request knows it.
+ * The id of the subscription or payment that a checkout results in. It is derived from the id of the checkout, which
+ * the claim fixes, so every process and every repeated request knows it.
  */
 export function resultIdOf(checkoutId: string): string {
   return derivedId('checkout', checkoutId, idTime(checkoutId));

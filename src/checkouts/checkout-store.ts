@@ -94,8 +94,8 @@ export class CheckoutStore extends MirrorStore<Checkout> {
   }
 
   /**
-   * Open checkouts that do not hold the group of their plan (`soldGroupOf`): those that recovery found and could not expire
-   * yet, and those whose plan joined the group later.
+   * Open checkouts that do not hold the group of their plan (`soldGroupOf`): those that recovery found and could not
+   * expire yet, and those whose plan joined the group later.
    */
   listWithoutGroup(
     db: Queryable,

@@ -22,11 +22,14 @@ interface LostObjectParts extends Pick<PlatformParts, 'database' | 'logger' | 'm
 
 /**
  * Recovers the objects that take a group and whose rows a failover or a restore has lost: open checkouts and live
- * subscriptions that Till created. Checkouts come first: one that is completed meanwhile is then found as a subscription.
+ * subscriptions that Till created. Checkouts come first: one that is completed meanwhile is then found as a
+ * subscription.
  */
 export class LostObjects implements LostCommits {
   readonly #parts: LostObjectParts;
-  /** The history in which each customer's objects were recovered. Later ones get rows in the database of this history. */
+  /**
+   * The history in which each customer's objects were recovered. Later ones get rows in the database of this history.
+   */
   readonly #histories = new Map<string, number>();
 
   constructor(parts: LostObjectParts) {
@@ -37,7 +40,9 @@ export class LostObjects implements LostCommits {
     return this.#histories.get(customerId) === history;
   }
 
-  /** Recovers those of a customer. Fails if one cannot be read, because the customer may still be able to pay for it. */
+  /**
+   * Recovers those of a customer. Fails if one cannot be read, because the customer may still be able to pay for it.
+   */
   async recoverOf(customerId: string, history: number): Promise<void> {
     const { customers } = this.#parts;
     const { processorCustomerId } = await customers.read(customerId);
@@ -50,7 +55,9 @@ export class LostObjects implements LostCommits {
     this.#histories.set(customerId, history);
   }
 
-  /** Recovers those that were created since. Skips an object that cannot be read. Waits for `pace` between its calls. */
+  /**
+   * Recovers those that were created since. Skips an object that cannot be read. Waits for `pace` between its calls.
+   */
   async recoverSince(createdSince: Date, pace: () => Promise<void>): Promise<void> {
     const { processor, mirrors, logger } = this.#parts;
     const refreshWith = async (mirror: Mirror<never>, key: string): Promise<readonly string[]> => {

@@ -41,7 +41,10 @@ export function registerConsoleRoutes(
   registerPulse(app, reachDatabase);
 }
 
-/** Each visible tab asks again and again whether Till responds and reaches its database. Logged, that would fill the log. */
+/**
+ * Each visible tab asks again and again whether Till responds and reaches its database. Logged, that would fill the
+ * log.
+ */
 function registerPulse(app: FastifyInstance, reachDatabase: () => Promise<void>): void {
   const reach = shareConcurrent(reachDatabase);
   app.get('/console/pulse', { schema: { hide: true } }, async (request, reply) => {

@@ -55,8 +55,8 @@ export type IdentifiedCustomerCreation = ReservingOperation<
 >;
 
 /**
- * The steps of creating a customer with an external id, which is reserved before the call. Of several concurrent requests
- * one creates the customer; the others wait for it.
+ * The steps of creating a customer with an external id, which is reserved before the call. Of several concurrent
+ * requests one creates the customer; the others wait for it.
  */
 export function identifiedCustomerCreation(parts: CustomerParts): IdentifiedCustomerCreation {
   return {

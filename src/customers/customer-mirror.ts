@@ -44,8 +44,8 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     await taken.freeUnused(written);
     const deleted = written.filter(isDeletion).map(({ after }) => after);
     if (deleted.length === 0) return applied;
-    // A batch of events locks customers first, and must not lock their payments and subscriptions before it locks others.
-    // A refresh erases them after its commit.
+    // A batch of events locks customers first, and must not lock their payments and subscriptions before it locks
+    // others. A refresh erases them after its commit.
     if (source === 'events')
       return { ...applied, unsettled: [...new Set([...applied.unsettled, ...deleted.map(keyOf)])] };
     await eraseOwned(
@@ -117,8 +117,8 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   }
 
   /**
-   * The customer with this key. If it is not deleted, the end of a deletion waits for this transaction, and sees what it
-   * writes.
+   * The customer with this key. If it is not deleted, the end of a deletion waits for this transaction, and sees what
+   * it writes.
    */
   findHeld(tx: Transaction, key: string): Promise<Customer | undefined> {
     return this.#parts.store.findHeld(tx, key);

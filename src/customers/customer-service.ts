@@ -35,8 +35,8 @@ const livePageSize = 1_000;
 /** What happens to the objects of a customer that is deleted. */
 export interface CustomerDependents {
   /**
-   * Called before the deletion: a buyer must not pay for a customer that is gone. Called again at its end, for a checkout
-   * that was created meanwhile.
+   * Called before the deletion: a buyer must not pay for a customer that is gone. Called again at its end, for a
+   * checkout that was created meanwhile.
    */
   readonly expireCheckouts: (customerId: string) => Promise<void>;
   /** Called after the deletion, because the processor then ends the subscriptions. */
@@ -121,8 +121,8 @@ export class CustomerService {
 
   /**
    * Deletes the customer at the processor, which ends its subscriptions, and updates their rows. Erases the personal
-   * data after that, so that the caller can repeat a request that fails halfway. A transaction that then creates the row of
-   * an open checkout sees the deletion, so only earlier rows are left to expire.
+   * data after that, so that the caller can repeat a request that fails halfway. A transaction that then creates the
+   * row of an open checkout sees the deletion, so only earlier rows are left to expire.
    */
   async delete(id: string, { expireCheckouts, correctSubscriptions }: CustomerDependents): Promise<void> {
     const { logger, mirror, processor } = this.#parts;
@@ -150,8 +150,8 @@ export class CustomerService {
   }
 
   /**
-   * The failure to report after a call to the processor about a customer failed. If the processor refused because it has
-   * deleted the customer, the row is erased, and the caller gets a 404.
+   * The failure to report after a call to the processor about a customer failed. If the processor refused because it
+   * has deleted the customer, the row is erased, and the caller gets a 404.
    */
   async explainRefusal(error: unknown, id: string): Promise<unknown> {
     const isAboutCustomer = isDefiniteRefusal(error) && error.extras.processorParam === 'customer';

@@ -101,8 +101,8 @@ export class CustomerStore extends MirrorStore<Customer> {
   }
 
   /**
-   * Customers with the words of this text in the name or the email, in any order, ignoring case and accents: first those
-   * whose email it is, then those whose email or name begins with it, then others; the newest first within each.
+   * Customers with the words of this text in the name or the email, in any order, ignoring case and accents: first
+   * those whose email it is, then those whose email or name begins with it, then others; the newest first within each.
    */
   searchPeople(db: Queryable, text: string, limit: number): Promise<readonly Customer[]> {
     return db.query(peopleSearch(columns), [text, limit]);
@@ -206,8 +206,8 @@ export class CustomerStore extends MirrorStore<Customer> {
   }
 
   /**
-   * The parts of words by which the index finds few customers, or undefined if walking all customers is faster. Both lists
-   * show the same rows.
+   * The parts of words by which the index finds few customers, or undefined if walking all customers is faster. Both
+   * lists show the same rows.
    */
   async #rareParts(db: Queryable, text: string): Promise<readonly string[] | undefined> {
     const { share, min } = this.#common;

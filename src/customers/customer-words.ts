@@ -26,8 +26,8 @@ const sampled = (order: 'desc' | 'asc') => `(select searched from till.customers
 /**
  * The tables `sample`, `wanted` and `chosen`, which has the parts of words to look up. The index reads the list of the
  * rarest one, and looks for its customers in the other lists. In the list of a part that most customers have it would
- * read every entry. So the rarest parts are looked up, and a few from different places, because the neighbours of a rare
- * part are mostly found in the same customers.
+ * read every entry. So the rarest parts are looked up, and a few from different places, because the neighbours of a
+ * rare part are mostly found in the same customers.
  */
 export const choosing = (text: string) => `
   sample as materialized (${sampled('desc')} union all ${sampled('asc')}),

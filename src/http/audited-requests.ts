@@ -95,8 +95,8 @@ function begin(request: FastifyRequest, log: AuditWriter): PendingEntry | undefi
       return isInChange || isAlone;
     },
     write(tx, isExisting) {
-      // A change in several transactions has its entry in the first one. After the deadline of the request, the log already
-      // has its 503, and also gets what became of it.
+      // A change in several transactions has its entry in the first one. After the deadline of the request, the log
+      // already has its 503, and also gets what became of it.
       if (isInChange) return;
       const outcome = outcomes.at(isExisting ? 0 : -1) ?? 200;
       log.write(tx, { ...described, actor, address, requestId, objectId: entry.objectId, outcome });

@@ -39,9 +39,9 @@ interface DirectParts {
 const method = 'POST';
 
 /**
- * Serves frequent requests without the framework, whose routing, hooks and objects would cost more than the work. Serves
- * only what needs nothing else of it: the exact path, a body of a declared and allowed length, and a process that is
- * neither overloaded nor stopping. All other requests are left to the framework, which has the same route.
+ * Serves frequent requests without the framework, whose routing, hooks and objects would cost more than the work.
+ * Serves only what needs nothing else of it: the exact path, a body of a declared and allowed length, and a process
+ * that is neither overloaded nor stopping. All other requests are left to the framework, which has the same route.
  */
 class DirectRoutes {
   readonly #parts: DirectParts;

@@ -97,8 +97,8 @@ async function responsePosition(
 }
 
 /**
- * Reads a page of a list. A cursor has the position of the first page of its walk, so that a replica serves the next page
- * only if it has everything that the first one showed.
+ * Reads a page of a list. A cursor has the position of the first page of its walk, so that a replica serves the next
+ * page only if it has everything that the first one showed.
  */
 export async function readWithPosition<Page extends { readonly nextCursor: string | null }>(
   request: FastifyRequest,

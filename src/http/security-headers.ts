@@ -12,8 +12,9 @@ export const securityHeaders = {
 };
 
 /**
- * The policy of pages for people. A page loads only its own script and styles, and calls only this server. Scripts cannot
- * turn text into HTML or code (Trusted Types), no other page can frame it, and no form can send anything elsewhere.
+ * The policy of pages for people. A page loads only its own script and styles, and calls only this server. Scripts
+ * cannot turn text into HTML or code (Trusted Types), no other page can frame it, and no form can send anything
+ * elsewhere.
  */
 export const pagePolicy = [
   "default-src 'none'",

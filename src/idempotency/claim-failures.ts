@@ -43,8 +43,8 @@ const paymentRequired = 402;
  * Whether a claim stays after a failed call. A definite refusal frees the idempotency key for a corrected request: the
  * values of the request, or the state of the objects that it names, forbid the operation. After any other failure the
  * caller should repeat the same request, because this call or an earlier one may have taken effect. That holds even if
- * this call certainly had no effect, for example because the secret key became invalid. Without an idempotency key there
- * was no earlier call, and no request can resume the claim.
+ * this call certainly had no effect, for example because the secret key became invalid. Without an idempotency key
+ * there was no earlier call, and no request can resume the claim.
  */
 export function keepsClaim({ code, extras: { effect } }: Failure, hasKey: boolean): boolean {
   if (effect === 'unknown') return true;

@@ -39,7 +39,10 @@ interface CarriedOut<Result> extends Recorded<Result> {
   readonly isFound: boolean;
 }
 
-/** Creates and changes objects at the processor exactly once: claim, prepare, call with no open transaction, record, complete. */
+/**
+ * Creates and changes objects at the processor exactly once: claim, prepare, call with no open transaction, record,
+ * complete.
+ */
 export class IdempotencyService {
   readonly #parts: IdempotencyParts;
   readonly #claims: Claims;
@@ -161,9 +164,10 @@ export class IdempotencyService {
   }
 
   /**
-   * Waits for the request that holds the reservation, or finishes its work if it was abandoned. `unknown`: it is not known
-   * yet whether that work took effect. Without an idempotency key, a caller repeats a request by sending the same values
-   * again. So if neither request has one and the values are the same, the result of that work is that of this request.
+   * Waits for the request that holds the reservation, or finishes its work if it was abandoned. `unknown`: it is not
+   * known yet whether that work took effect. Without an idempotency key, a caller repeats a request by sending the same
+   * values again. So if neither request has one and the values are the same, the result of that work is that of this
+   * request.
    */
   async #finishHolder<Request, Prepared, Effect, Result>(
     { operation, request, hasKey }: ClaimedRequest<Request, Prepared, Effect, Result>,

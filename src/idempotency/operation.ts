@@ -38,8 +38,8 @@ interface Steps<Request, Prepared, Effect, Result> {
    */
   find(claim: FoundClaim): Promise<Effect | null>;
   /**
-   * Corrects the row that a call of an abandoned claim may have changed. Called before the claim is settled, if `find` finds
-   * nothing.
+   * Corrects the row that a call of an abandoned claim may have changed. Called before the claim is settled, if `find`
+   * finds nothing.
    */
   correct?(claim: FoundClaim): Promise<void>;
   /** Removes the reservation. Called only when it is certain that nothing was created. */
@@ -50,9 +50,9 @@ interface Steps<Request, Prepared, Effect, Result> {
    */
   finishReservation?(claimId: string): Promise<void>;
   /**
-   * Brings the row up to date and returns the result with it. Called if `record` asks for it, and for a resumed claim: the
-   * processor may have repeated an old response, and earlier events about the object may have found no row. Also ends
-   * what the claim still reserves.
+   * Brings the row up to date and returns the result with it. Called if `record` asks for it, and for a resumed claim:
+   * the processor may have repeated an old response, and earlier events about the object may have found no row. Also
+   * ends what the claim still reserves.
    */
   refresh?(result: Result, claimId: string): Promise<Result>;
   /** The response to a change must show the change, so a failed refresh fails the request. The caller can repeat it. */
@@ -124,8 +124,8 @@ export interface OperationWrite {
 
 /**
  * What a request does if the claim that holds its reservation is abandoned. `resume`: the request finishes that claim
- * with its own values. `look up`: it looks up what the claim created. `resume if same`: it finishes the claim if the values
- * are the same, and otherwise looks up what the claim created. `fail`: it fails.
+ * with its own values. `look up`: it looks up what the claim created. `resume if same`: it finishes the claim if the
+ * values are the same, and otherwise looks up what the claim created. `fail`: it fails.
  */
 type WhenAbandoned = 'resume' | 'look up' | 'resume if same' | 'fail';
 

@@ -182,7 +182,9 @@ async function findRows(
   return new Map(rows.map((row) => [row.processorSubscriptionId, row]));
 }
 
-/** The subscription may be newer than the import's list of subscriptions, or have changed since. So it is read again. */
+/**
+ * The subscription may be newer than the import's list of subscriptions, or have changed since. So it is read again.
+ */
 async function findObstacle(
   { database, mirrors, entitlements, logger }: AuditParts,
   id: string,

@@ -1,7 +1,9 @@
 import type { SubscriptionStatus } from '../model/subscription.ts';
 import type { Processor } from '../processor/port/processor.ts';
 
-/** Pages of payments that are searched for the newest successful one. More failures in a row are not worth the calls. */
+/**
+ * Pages of payments that are searched for the newest successful one. More failures in a row are not worth the calls.
+ */
 const paymentPagesMax = 10;
 
 /** What a customer has at the processor, as far as it decides about access. */

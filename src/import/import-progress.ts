@@ -1,8 +1,8 @@
 import type { Resource } from '../model/facts.ts';
 
 /**
- * The lists that an import reads, in this order: an object comes after those that it depends on. External ids come last,
- * because what customers have decides which of several customers gets one.
+ * The lists that an import reads, in this order: an object comes after those that it depends on. External ids come
+ * last, because what customers have decides which of several customers gets one.
  */
 export const stageNames = [
   'plan',
@@ -95,8 +95,8 @@ export interface KindCounts extends Counts {
 /**
  * The list of charges has created the rows of all payments that pay an invoice and were charged before this time, which
  * is the start of the list of invoices: the charge of a newer invoice has no row yet if its subscription has none. If a
- * charge could not be read, that can be the charge of any payment, so the time is 1970. Null in a dry run, which does not
- * read the list of charges.
+ * charge could not be read, that can be the charge of any payment, so the time is 1970. Null in a dry run, which does
+ * not read the list of charges.
  */
 export function chargesKnownUntil(progress: ImportProgress): Date | null {
   const find = (name: StageName) => progress.find(({ stage }) => stage === name);

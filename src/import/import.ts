@@ -261,8 +261,8 @@ export class Import {
   }
 
   /**
-   * An interrupted run may have committed rows without returning the events that had found no row, such as a deletion, to
-   * the queue. These events are newer than the start of the list that it was reading.
+   * An interrupted run may have committed rows without returning the events that had found no row, such as a deletion,
+   * to the queue. These events are newer than the start of the list that it was reading.
    */
   #bringBack(tx: Transaction, { startedAt }: UnfinishedImport, progress: ImportProgress): Promise<void> {
     const since = (newestStart(progress) ?? startedAt).getTime() - clockSkewMsMax;

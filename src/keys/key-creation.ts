@@ -6,8 +6,8 @@ import type { PlatformParts } from '../platform/parts.ts';
 import type { KeyStore } from './key-store.ts';
 
 /**
- * Every process holds all valid keys in memory and reads them every two seconds. A company has a few dozen applications;
- * concurrent requests may exceed the limit a little.
+ * Every process holds all valid keys in memory and reads them every two seconds. A company has a few dozen
+ * applications; concurrent requests may exceed the limit a little.
  */
 const validKeysMax = 1_000;
 

@@ -60,7 +60,10 @@ export class KeyStore {
     return rows.length > 0;
   }
 
-  /** Returns the ids of those that were never used before. Locks the rows in a fixed order, because every process does this. */
+  /**
+   * Returns the ids of those that were never used before. Locks the rows in a fixed order, because every process does
+   * this.
+   */
   async recordUses(db: Queryable, uses: ReadonlyMap<string, Date>): Promise<readonly string[]> {
     const rows = await db.query<{ id: string; isFirst: boolean }>(
       `with used as (

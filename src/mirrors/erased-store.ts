@@ -11,8 +11,8 @@ interface OwnedRow {
 const erasedMetadata = { erased: '' };
 
 /**
- * Erases the metadata of the rows that belong to deleted customers, and other columns with personal data. No later facts
- * set it again.
+ * Erases the metadata of the rows that belong to deleted customers, and other columns with personal data. No later
+ * facts set it again.
  */
 export async function eraseOwned<Row extends OwnedRow>(
   tx: Transaction,

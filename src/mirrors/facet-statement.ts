@@ -34,8 +34,8 @@ interface Ordered {
 }
 
 /**
- * The index to walk for each of its facets. Undefined if another filter selects fewer rows, or neither a filter nor the sort
- * needs facets.
+ * The index to walk for each of its facets. Undefined if another filter selects fewer rows, or neither a filter nor the
+ * sort needs facets.
  */
 export function facetsOf<Row extends object>(
   { facets = [] }: List<Row>,
@@ -50,9 +50,9 @@ export function facetsOf<Row extends object>(
 }
 
 /**
- * A page of the rows of some facets. The facets that exist are found by a loose scan, which reads one entry of the index
- * for each. The rows of each selected facet are in the order of the list, so the page is among the first rows of each.
- * The cost depends on the number of facets, and not on the number of rows.
+ * A page of the rows of some facets. The facets that exist are found by a loose scan, which reads one entry of the
+ * index for each. The rows of each selected facet are in the order of the list, so the page is among the first rows of
+ * each. The cost depends on the number of facets, and not on the number of rows.
  */
 export function facetParts(
   facets: Facets,
@@ -94,16 +94,16 @@ export function facetParts(
 }
 
 /**
- * A page reads about four pages of the index for each amount. With this many amounts, that is about as much as counting a
- * total up to its cap.
+ * A page reads about four pages of the index for each amount. With this many amounts, that is about as much as counting
+ * a total up to its cap.
  */
 const amountsMax = 100;
 
 /**
- * Walks the index of an order. If the request also sets bounds to the other order, these may select few rows. So the index
- * of the other order is read first, up to the cap of a total: if it has no more rows, they are sorted. Otherwise the rows may
- * still have few amounts, such as the prices of some plans: then the newest of each amount are read. Otherwise the rows of the
- * walk are compared with the bounds one by one.
+ * Walks the index of an order. If the request also sets bounds to the other order, these may select few rows. So the
+ * index of the other order is read first, up to the cap of a total: if it has no more rows, they are sorted. Otherwise
+ * the rows may still have few amounts, such as the prices of some plans: then the newest of each amount are read.
+ * Otherwise the rows of the walk are compared with the bounds one by one.
  */
 function inOrder(
   name: string,
@@ -142,7 +142,8 @@ function inOrder(
       amount === undefined
         ? ''
         : `union all ${walk({
-            // Only payments have ranges of amounts, and of their indexes with these columns, only this one has the usual order of times.
+            // Only payments have ranges of amounts, and of their indexes with these columns, only this one has the
+            // usual order of times.
             facets: { ...facets, columns: [...facets.columns, amount], isOnlyOrder: true },
             what,
             order,
@@ -224,8 +225,8 @@ export function looseScan(facets: Facets, lead: (operator: '>=' | '<=') => strin
 }
 
 /**
- * Bounds the scan by the first columns of the index whose values are known. A condition on another column would read all
- * entries that it drops. So would an equality: PostgreSQL would begin each step at its first entry.
+ * Bounds the scan by the first columns of the index whose values are known. A condition on another column would read
+ * all entries that it drops. So would an equality: PostgreSQL would begin each step at its first entry.
  */
 function leadOf(
   { columns }: Facets,
@@ -250,10 +251,10 @@ function selectedFacets(facets: Facets, conditions: string): string {
 }
 
 /**
- * The first rows of each facet, from the index of the order. PostgreSQL may believe that a facet has most rows, and that
- * an index of all rows by time finds the first ones sooner. So nulls, of which there are none, have an unusual place in
- * the index of the facets: it is the only one in the order of this statement. There is one bound in each direction,
- * because PostgreSQL may begin at either of two, and none that another index could serve.
+ * The first rows of each facet, from the index of the order. PostgreSQL may believe that a facet has most rows, and
+ * that an index of all rows by time finds the first ones sooner. So nulls, of which there are none, have an unusual
+ * place in the index of the facets: it is the only one in the order of this statement. There is one bound in each
+ * direction, because PostgreSQL may begin at either of two, and none that another index could serve.
  */
 export function walk({
   facets,

@@ -46,8 +46,8 @@ interface BoundFilter {
 }
 
 /**
- * A parameter whose rows are found once, without an order, and then sorted and counted. It is the only filter of its list,
- * besides times.
+ * A parameter whose rows are found once, without an order, and then sorted and counted. It is the only filter of its
+ * list, besides times.
  */
 export interface RowsFilter {
   /** Returns the SQL of a query for `created_at` and `id` of the rows. */

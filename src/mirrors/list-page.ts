@@ -10,8 +10,8 @@ import { totalMax } from './row-window.ts';
 
 /**
  * Lists one page. A cursor names the last row of the page before: `created_at` and `id` never change, so a caller that
- * follows cursors sees a row at most once, unless the list is sorted by an amount. One statement has one snapshot, so the total and the page
- * always agree.
+ * follows cursors sees a row at most once, unless the list is sorted by an amount. One statement has one snapshot, so
+ * the total and the page always agree.
  */
 export async function listPage<Row extends { readonly id: string }>(
   db: Queryable,

@@ -10,7 +10,10 @@ type Direction = 'desc' | 'asc';
 
 /** The SQL of a selection. */
 interface Selected {
-  /** What is walked: the table of the list, or the rows that a filter has found. It has the columns `created_at` and `id`. */
+  /**
+   * What is walked: the table of the list, or the rows that a filter has found. It has the columns `created_at` and
+   * `id`.
+   */
   readonly from: (direction: Direction) => string;
   readonly where: string;
   /** The same, for rows after a position, at which the walk begins. */
@@ -24,8 +27,8 @@ interface Selected {
  * The statement of a page. It walks one index: that of the most selective filter, whose rows are ordered like the list.
  * To leave PostgreSQL no other choice, the order names the column of that filter, and its value is a bound instead of
  * an equality. Otherwise PostgreSQL may walk all rows by time, because it assumes that matching rows are evenly spread.
- * That takes seconds for a plan that was sold long ago. Filters that are not selective, and the order of an amount, walk an
- * index for each facet: see `facetParts`. What a selective filter selects is sorted by the amount.
+ * That takes seconds for a plan that was sold long ago. Filters that are not selective, and the order of an amount,
+ * walk an index for each facet: see `facetParts`. What a selective filter selects is sorted by the amount.
  */
 export function listStatement<Row extends object>(
   list: List<Row>,
@@ -108,7 +111,10 @@ function select<Row extends object>(list: List<Row>, selection: Selection, add: 
   return { from: sourceOf(list, used.length > 0), ...bound(selection, add, sort, lead, rows), lead, sort };
 }
 
-/** The conditions of a walk: the values of its first columns, the times of the request, and what its rows are compared with. */
+/**
+ * The conditions of a walk: the values of its first columns, the times of the request, and what its rows are compared
+ * with.
+ */
 function bound(
   { createdAfter, createdBefore }: Selection,
   add: Add,
@@ -127,8 +133,8 @@ function bound(
 }
 
 /**
- * The table, or all its parts. Each part is in the order of its own index, because PostgreSQL merges only what is in order.
- * It would sort all rows otherwise.
+ * The table, or all its parts. Each part is in the order of its own index, because PostgreSQL merges only what is in
+ * order. It would sort all rows otherwise.
  */
 function sourceOf<Row extends object>(
   { table, parts }: List<Row>,
@@ -156,7 +162,8 @@ function conditionOf({ filter, value }: UsedFilter, table: string, add: () => st
   if ('toRows' in filter) throw new Error('a filter that finds its rows is not compared with rows');
   if ('toRowCondition' in filter) return `(${filter.toRowCondition(table, add())})`;
   const condition = `(${filter.toCondition(add, value)})`;
-  // PostgreSQL finds no index for this form. It must not read all rows of a facet to compare them with those of an owner.
+  // PostgreSQL finds no index for this form. It must not read all rows of a facet to compare them with those of an
+  // owner.
   return 'isFacet' in filter ? `${condition} is true` : condition;
 }
 
@@ -194,9 +201,9 @@ function pageAfter(
 }
 
 /**
- * A page by its number. In the second half of the list it is read from the end, so that the last page is as cheap as the
- * first. If the total is capped, the end is unknown. Only the index is read to skip rows. It skips fastest if it returns
- * its own columns in its own order, directly to the limit: a limit of zero turns the other half off.
+ * A page by its number. In the second half of the list it is read from the end, so that the last page is as cheap as
+ * the first. If the total is capped, the end is unknown. Only the index is read to skip rows. It skips fastest if it
+ * returns its own columns in its own order, directly to the limit: a limit of zero turns the other half off.
  */
 function numberedPage(selected: Selected, offset: string, mayBeCapped: boolean): string {
   const { from, where, sort } = selected;

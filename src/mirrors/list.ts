@@ -13,8 +13,8 @@ export interface List<Row extends object> {
   /** Names a list that shows other rows of the table than the one whose total the counter keeps. */
   readonly variant?: string;
   /**
-   * Conditions of which each row meets one. Without filters, the list merges the rows of each, because only these have an
-   * index by time.
+   * Conditions of which each row meets one. Without filters, the list merges the rows of each, because only these have
+   * an index by time.
    */
   readonly parts?: readonly string[];
   /** The filter that names the owner of the rows. An owner has few rows, so they are all counted. */
@@ -26,8 +26,8 @@ export interface List<Row extends object> {
 }
 
 /**
- * An index whose first columns have few different values together, such as a currency and a status. Each of these values is
- * a facet. The index ends in `created_at nulls first` and `id`; see `walk`.
+ * An index whose first columns have few different values together, such as a currency and a status. Each of these
+ * values is a facet. The index ends in `created_at nulls first` and `id`; see `walk`.
  */
 export interface Facets {
   /** The table, or a subquery of a table of links, with the columns, `created_at` and `id`. */
@@ -38,11 +38,13 @@ export interface Facets {
   /** A condition on the columns: the facets of the rows to list. */
   readonly only?: string;
   /**
-   * The column of an amount that the index includes. A second index has it between the facets and `created_at`, with `nulls
-   * first` at the amount.
+   * The column of an amount that the index includes. A second index has it between the facets and `created_at`, with
+   * `nulls first` at the amount.
    */
   readonly amount?: string;
-  /** Whether no other index has the order of the rows within a facet. Then its columns have the usual place of nulls. */
+  /**
+   * Whether no other index has the order of the rows within a facet. Then its columns have the usual place of nulls.
+   */
   readonly isOnlyOrder?: true;
   /** The filters that need this index. Undefined for the index of all other requests. */
   readonly for?: readonly string[];

@@ -62,8 +62,8 @@ export interface AddOnFeatures {
 /**
  * The features of one subscription: those of its main plan, joined by those of its add-ons. A boolean is true if it is
  * true in one of them. An integer is the main plan's value plus each add-on's value times its quantity, and `true`
- * means that it is unlimited. For texts and other mixed types, the main plan's value counts. Without a value of the main
- * plan, the first add-on's takes its place.
+ * means that it is unlimited. For texts and other mixed types, the main plan's value counts. Without a value of the
+ * main plan, the first add-on's takes its place.
  */
 export function joinAddOns(main: PlanFeatures, addOns: readonly AddOnFeatures[]): PlanFeatures {
   if (addOns.length === 0) return main;

@@ -76,8 +76,8 @@ interface Owned {
 }
 
 /**
- * The customers whose rows get metadata, or a reason, and had neither. A deletion finds all other rows with metadata or a
- * reason.
+ * The customers whose rows get metadata, or a reason, and had neither. A deletion finds all other rows with metadata or
+ * a reason.
  */
 export function ownersOfNewMetadata(written: readonly OwnedChange[]): readonly string[] {
   const isNew = ({ before, after }: OwnedChange) =>

@@ -71,7 +71,8 @@ function methodsOf({ paymentMethodId, scheduledMethodIds }: PaymentMethodUse): r
 
 /**
  * Whether a live subscription charges the payment method, or will after a planned change: its own default, or the
- * customer's if it has none. A subscription with an unknown status counts as live, because removing its payment method cannot be undone.
+ * customer's if it has none. A subscription with an unknown status counts as live, because removing its payment method
+ * cannot be undone.
  */
 export function isInUse(
   paymentMethodId: string,

@@ -216,8 +216,8 @@ export function groupOf({ addOn, groupName }: Pick<Plan, 'addOn' | 'groupName'>)
 }
 
 /**
- * The group within which a checkout sells the plan: a plan without a group is a group of its own, unless it is repeatable.
- * Null for a repeatable plan.
+ * The group within which a checkout sells the plan: a plan without a group is a group of its own, unless it is
+ * repeatable. Null for a repeatable plan.
  */
 export function soldGroupOf(plan: Pick<Plan, 'id' | 'addOn' | 'groupName' | 'repeatable'>): string | null {
   return groupOf(plan) ?? (plan.addOn || plan.repeatable ? null : ownGroupOf(plan));

@@ -12,8 +12,8 @@ export const refundReasons = ['duplicate', 'fraudulent', 'requested_by_customer'
 export type RefundReason = (typeof refundReasons)[number];
 
 /**
- * `release`: what was authorised and not captured. The processor may record it as a refund, although no one received the
- * money. It counts nowhere.
+ * `release`: what was authorised and not captured. The processor may record it as a refund, although no one received
+ * the money. It counts nowhere.
  */
 export const refundKinds = ['refund', 'release'] as const;
 
@@ -54,7 +54,9 @@ interface KindEvidence {
   readonly payment: Pick<Payment, 'intentStatus' | 'amount' | 'amountReceived'>;
   /** Whether it was requested through Till. */
   readonly isOwn: boolean;
-  /** All refunds of the payment that Till did not request, newest first. The row of the payment is newer than this list. */
+  /**
+   * All refunds of the payment that Till did not request, newest first. The row of the payment is newer than this list.
+   */
   readonly foreign?: readonly RefundFacts[] | undefined;
 }
 

@@ -48,7 +48,9 @@ export interface ItemListFacts {
   readonly items: readonly [SubscriptionItemFacts, ...SubscriptionItemFacts[]];
   /** An event shows only the first ten items. */
   readonly hasMoreItems?: true;
-  /** The item that Till made the main plan: the processor's id of the item, or of its price. Null if there is no mark. */
+  /**
+   * The item that Till made the main plan: the processor's id of the item, or of its price. Null if there is no mark.
+   */
   readonly mainMark: string | null;
 }
 

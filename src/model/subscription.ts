@@ -112,8 +112,8 @@ export function takeSubscriptionFacts(
 }
 
 /**
- * The reason after the row took facts. A subscription that is not canceled has none, even if the processor still has the
- * comment of a cancellation that was taken back. A row that has lost its metadata has lost its reason too.
+ * The reason after the row took facts. A subscription that is not canceled has none, even if the processor still has
+ * the comment of a cancellation that was taken back. A row that has lost its metadata has lost its reason too.
  */
 export function takeReason(
   before: Pick<Subscription, 'metadata' | 'cancellationReason'>,

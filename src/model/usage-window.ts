@@ -46,8 +46,8 @@ export interface WindowTerms extends PeriodTerms {
   /** When the processor reported this state. Earlier states may differ. */
   readonly processorAsOf: Date;
   /**
-   * The past periods in which it entitled the customer, ordered by `until`. An empty one is last if it was canceled after a
-   * time without access. Undefined if they were not read.
+   * The past periods in which it entitled the customer, ordered by `until`. An empty one is last if it was canceled
+   * after a time without access. Undefined if they were not read.
    */
   readonly pastPeriods?: readonly PastPeriod[] | undefined;
 }

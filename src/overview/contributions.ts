@@ -115,8 +115,8 @@ function ofSubscription({
 }
 
 /**
- * What subscriptions with the same interval charge in it. The amounts for different intervals are added only when they are
- * shown, because a month is not a whole number of weeks.
+ * What subscriptions with the same interval charge in it. The amounts for different intervals are added only when they
+ * are shown, because a month is not a whole number of weeks.
  */
 interface RecurringGroup {
   readonly status: RecurringStatus;

@@ -17,8 +17,8 @@ const intervalsPerYear: Readonly<Record<PlanInterval, bigint>> = {
 const monthsPerYear = 12n;
 
 /**
- * The amount for a month: a twelfth of that for a year. The sum is exact, and rounded once, half up: every amount becomes
- * a fraction with the same denominator.
+ * The amount for a month: a twelfth of that for a year. The sum is exact, and rounded once, half up: every amount
+ * becomes a fraction with the same denominator.
  */
 export function monthlyAmount(sums: readonly RecurringSum[]): bigint {
   const counts = sums.map(({ intervalCount }) => BigInt(intervalCount));

@@ -89,8 +89,8 @@ interface CountedBatch {
 }
 
 /**
- * Keeps the numbers of the overview: it counts each event once, in the order of the feed, up to the horizon. The position
- * changes in the transaction of the numbers, so a crash repeats nothing and skips nothing. See decision 0024.
+ * Keeps the numbers of the overview: it counts each event once, in the order of the feed, up to the horizon. The
+ * position changes in the transaction of the numbers, so a crash repeats nothing and skips nothing. See decision 0024.
  */
 export class OverviewFollower {
   readonly #parts: FollowerParts;
@@ -148,8 +148,9 @@ export class OverviewFollower {
   }
 
   /**
-   * The rows are read in one snapshot. It may contain changes whose events are not counted yet, so these are subtracted:
-   * they are counted later. Returns how many numbers differed, or undefined if another process changes them.
+   * The rows are read in one snapshot. It may contain changes whose events are not counted yet, so these are
+   * subtracted: they are counted later. Returns how many numbers differed, or undefined if another process changes
+   * them.
    */
   async #countRows(signal?: AbortSignal): Promise<number | undefined> {
     const { database, store, moves, events, timeZone } = this.#parts;
@@ -219,8 +220,8 @@ export class OverviewFollower {
   }
 
   /**
-   * Corrects the amounts of all subscribers, and adds them up. Who was a subscriber before the first count is known from
-   * paid invoices.
+   * Corrects the amounts of all subscribers, and adds them up. Who was a subscriber before the first count is known
+   * from paid invoices.
    */
   async #countSubscribers(
     tx: Queryable,

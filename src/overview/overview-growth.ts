@@ -26,7 +26,10 @@ const isIncrease: Readonly<Record<Move, boolean>> = {
 };
 const moves = Object.keys(isIncrease) as readonly Move[];
 
-/** The numbers of a range. The cells are those of one currency, of the range and all days after it, and the current ones. */
+/**
+ * The numbers of a range. The cells are those of one currency, of the range and all days after it, and the current
+ * ones.
+ */
 export function growthOf(byDay: CellsByDay, request: GrowthRequest): Growth {
   const { range, since, today, interval } = request;
   const netVolume = netVolumeOf(sumDays(byDay, daysOf(range)));

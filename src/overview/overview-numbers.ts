@@ -18,7 +18,9 @@ interface NumbersRequest extends GrowthRequest {
   readonly currency: string | undefined;
 }
 
-/** Turns cells into what the API shows, one entry for each currency. Amounts of different currencies are never added. */
+/**
+ * Turns cells into what the API shows, one entry for each currency. Amounts of different currencies are never added.
+ */
 export function numbersOf(cells: readonly Cell[], request: NumbersRequest): CurrencyNumbers[] {
   const byCurrency = Map.groupBy(
     cells.filter(({ count, amount }) => count !== 0 || amount !== 0n),

@@ -44,8 +44,8 @@ export function amountChangesOf(
 }
 
 /**
- * What a subscription charges in a month, rounded to the smallest unit of each currency, so that sums of subscriptions are
- * exact. Its plans can only differ in their currency if one was added in the dashboard.
+ * What a subscription charges in a month, rounded to the smallest unit of each currency, so that sums of subscriptions
+ * are exact. Its plans can only differ in their currency if one was added in the dashboard.
  */
 export function monthlyAmountsOf({
   view: { status, quantity, addOns },

@@ -73,8 +73,8 @@ export class PaymentMethodService {
   }
 
   /**
-   * Sets the default of the subscriptions first, and of the customer last: a payment method that is shown as the default
-   * is the default everywhere. Skips what is already set, so that repeating a request that failed halfway makes
+   * Sets the default of the subscriptions first, and of the customer last: a payment method that is shown as the
+   * default is the default everywhere. Skips what is already set, so that repeating a request that failed halfway makes
    * progress. All rows show the new default before the response.
    */
   async setDefault(customerId: string, paymentMethodId: string): Promise<SavedPaymentMethod> {

@@ -40,8 +40,8 @@ export class DisputeMirror implements Mirror<DisputeFacts> {
     const { paymentStore, payments, clock } = this.#parts;
     const { keyOf } = this;
     const rows = await lockRows<Payment, DisputeFacts>(tx, paymentStore, facts, keyOf);
-    // A dispute does not carry Till's id, so only a read shows whether a payment without a row belongs to Till. A resync
-    // has already recovered every payment that does.
+    // A dispute does not carry Till's id, so only a read shows whether a payment without a row belongs to Till. A
+    // resync has already recovered every payment that does.
     const lost = source === 'events' ? rows.unknown.map(keyOf) : [];
     const inserted = lost.length === 0 ? undefined : { created: [], lost };
     const folding = {

@@ -186,7 +186,9 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     await this.#parts.store.markChecked(this.#parts.database, key);
   }
 
-  /** The charge of a payment without a row needs a refresh if the payment belongs to Till: its row was lost, or is late. */
+  /**
+   * The charge of a payment without a row needs a refresh if the payment belongs to Till: its row was lost, or is late.
+   */
   async #applyCharges(tx: Transaction, facts: readonly ChargeFacts[], source: Source): Promise<Applied> {
     const { store, clock } = this.#parts;
     const { keyOf } = this;

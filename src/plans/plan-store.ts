@@ -87,8 +87,8 @@ export class PlanStore extends MirrorStore<Plan> {
   }
 
   /**
-   * Whether a live subscription has the plan as its main plan or as an add-on, now or after its pending change, or an open
-   * checkout sells it.
+   * Whether a live subscription has the plan as its main plan or as an add-on, now or after its pending change, or an
+   * open checkout sells it.
    */
   async isInUse(db: Queryable, id: string): Promise<boolean> {
     const rows = await db.query<{ inUse: boolean }>(
@@ -105,8 +105,8 @@ export class PlanStore extends MirrorStore<Plan> {
   }
 
   /**
-   * Plans with the words of this text in the name, in any order, ignoring case and accents: first names that begin with it,
-   * then the newest. There are few plans, so no index is needed.
+   * Plans with the words of this text in the name, in any order, ignoring case and accents: first names that begin with
+   * it, then the newest. There are few plans, so no index is needed.
    */
   searchNames(db: Queryable, text: string, limit: number): Promise<readonly Plan[]> {
     return db.query(

@@ -58,8 +58,9 @@ export function waitForAddOnChange(plans: readonly Plan[]): void {
 }
 
 /**
- * Corrects the plan whose `addOn` an ended claim has changed, and lets subscriptions have it again. The claim was recorded
- * while the row changed, so the row may not show the change yet. A plan that the processor does not know has not changed.
+ * Corrects the plan whose `addOn` an ended claim has changed, and lets subscriptions have it again. The claim was
+ * recorded while the row changed, so the row may not show the change yet. A plan that the processor does not know has
+ * not changed.
  */
 export async function finishAddOnChange(
   { database, store, mirror }: Pick<PlanParts, 'database' | 'store' | 'mirror'>,

@@ -104,8 +104,9 @@ export function isAudited(): boolean {
 }
 
 /**
- * Call it in the transaction of the change that a request asks for. If the audit log will contain the request, its entry
- * is part of the transaction. `createdId` is what the request has created, and `existingId` what it has found instead.
+ * Call it in the transaction of the change that a request asks for. If the audit log will contain the request, its
+ * entry is part of the transaction. `createdId` is what the request has created, and `existingId` what it has found
+ * instead.
  */
 export function auditOperation(
   tx: Transaction,
@@ -123,7 +124,10 @@ export function auditReplay(existingId: string): void {
   if (audit !== undefined) audit.objectId ??= existingId;
 }
 
-/** Like `auditOperation`, but only if the request is about this object. Other requests make the same change on their way. */
+/**
+ * Like `auditOperation`, but only if the request is about this object. Other requests make the same change on their
+ * way.
+ */
 export function auditChange(tx: Transaction, objectId: string): void {
   if (works.getStore()?.audit?.objectId === objectId) auditOperation(tx);
 }

@@ -1,6 +1,7 @@
 /**
- * The time of the machine. It decides about leases, holds, timeouts and retention, and it dates what Till records. Where
- * processes must agree, statements use `now()` of the database instead. It is passed in, so that tests can set it.
+ * The time of the machine. It decides about leases, holds, timeouts and retention, and it dates what Till records.
+ * Where processes must agree, statements use `now()` of the database instead. It is passed in, so that tests can set
+ * it.
  */
 export interface Clock {
   now(): Date;

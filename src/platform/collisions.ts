@@ -5,8 +5,8 @@ import { codeOf } from './unavailable.ts';
 const attemptsMax = 5;
 
 /**
- * Repeats work whose transaction PostgreSQL has rolled back because it collided with another one, for example in a deadlock
- * between transactions that create the same rows. For background work, which no caller repeats.
+ * Repeats work whose transaction PostgreSQL has rolled back because it collided with another one, for example in a
+ * deadlock between transactions that create the same rows. For background work, which no caller repeats.
  */
 export async function repeatCollisions<T>(work: () => Promise<T>): Promise<T> {
   for (let attempts = 1; ; attempts += 1) {

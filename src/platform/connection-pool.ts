@@ -12,9 +12,9 @@ const connectTimeoutMs = 5_000;
 /** No statement needs a second; ten leave room for a slow disk and stay below a request's 30 s. */
 const statementTimeoutMs = 10_000;
 /**
- * A server that hangs does not enforce its own timeouts, so a connection without any traffic ends a little later. The pool
- * closes idle connections earlier. The driver's own `query_timeout` costs a timer for each statement, and its closures keep
- * the rows in memory until the next full garbage collection.
+ * A server that hangs does not enforce its own timeouts, so a connection without any traffic ends a little later. The
+ * pool closes idle connections earlier. The driver's own `query_timeout` costs a timer for each statement, and its
+ * closures keep the rows in memory until the next full garbage collection.
  */
 const silenceMsMax = 12_000;
 

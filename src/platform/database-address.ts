@@ -26,9 +26,9 @@ export class DatabaseAddressError extends Error {}
 const addressPattern = /^([a-z]+:\/\/)([^/?#]*@)?([^/?#]*)(.*)$/s;
 
 /**
- * Reads an address with one or several hosts, as libpq does: `host1:5432,host2/database?target_session_attrs=read-write`.
- * The driver knows only one host. Several require a server that takes writes, unless the address says so itself. A
- * replica must always be a standby.
+ * Reads an address with one or several hosts, as libpq does:
+ * `host1:5432,host2/database?target_session_attrs=read-write`. The driver knows only one host. Several require a server
+ * that takes writes, unless the address says so itself. A replica must always be a standby.
  */
 export function parseDatabaseAddress(url: string, kind: ServerKind = 'primary'): DatabaseAddress {
   const [, protocol = '', credentials = '', hosts = '', rest = ''] = addressPattern.exec(url) ?? [];

@@ -35,7 +35,9 @@ export interface EmbeddedPostgresOptions {
   readonly logger: Logger;
   /** Extra server settings, such as `fsync: 'off'` for tests. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Called whenever a program of PostgreSQL has just been started, so that this process can do other work meanwhile. */
+  /**
+   * Called whenever a program of PostgreSQL has just been started, so that this process can do other work meanwhile.
+   */
   readonly whileWaiting?: () => void;
 }
 

@@ -9,8 +9,8 @@ const types = { bigint: 20, uuid: 2950, timestamptz: 1184 };
 const microsOf2000 = BigInt(Date.UTC(2000, 0)) * 1_000n;
 
 /**
- * Integers as a parameter of type `bigint[]`, in PostgreSQL's binary format. The driver would write each as quoted text,
- * which PostgreSQL parses again. A batch has thousands of values.
+ * Integers as a parameter of type `bigint[]`, in PostgreSQL's binary format. The driver would write each as quoted
+ * text, which PostgreSQL parses again. A batch has thousands of values.
  */
 export function bigintArray(integers: readonly number[]): Buffer {
   return fixedArray(types.bigint, 8, integers, (array, integer, offset) => {

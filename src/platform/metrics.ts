@@ -27,8 +27,8 @@ const misnamedGauges = [
 
 /**
  * Every metric of the service, in its own registry. Counters whose labels are known in advance exist, at 0, from the
- * first scrape: a counter that appears only with its first failure hides that failure from `increase()`. A histogram has
- * eighteen lines for each combination of labels, so that one is written only after it has occurred.
+ * first scrape: a counter that appears only with its first failure hides that failure from `increase()`. A histogram
+ * has eighteen lines for each combination of labels, so that one is written only after it has occurred.
  */
 export function createMetrics(labels: MetricLabels) {
   const registry = Registry.merge([registryOfNode()]);
@@ -49,7 +49,10 @@ export function createMetrics(labels: MetricLabels) {
 
 let sharedRegistry: Registry | undefined;
 
-/** The metrics of Node, once for all services of a process: the library never stops the timer and the observer that it starts. */
+/**
+ * The metrics of Node, once for all services of a process: the library never stops the timer and the observer that it
+ * starts.
+ */
 function registryOfNode(): Registry {
   if (sharedRegistry === undefined) {
     sharedRegistry = new Registry();

@@ -7,11 +7,11 @@ const pollMs = 500;
 const detaches = /(?<!&)&(?!&)|\b(?:nohup|setsid|disown|daemonize|start-stop-daemon)\b/;
 
 /**
- * Calls `onEnd` once when npm, or the shell in which npm runs a command, has ended and this process has not. npm passes a
- * signal on to its shell only, and the shell ends without passing it on, so nothing else would end this process.
+ * Calls `onEnd` once when npm, or the shell in which npm runs a command, has ended and this process has not. npm passes
+ * a signal on to its shell only, and the shell ends without passing it on, so nothing else would end this process.
  *
- * Nothing is watched unless npm or its shell is the parent, and is meant to wait for this process: a parent that started it
- * in the background may end.
+ * Nothing is watched unless npm or its shell is the parent, and is meant to wait for this process: a parent that
+ * started it in the background may end.
  *
  * @param {() => void} onEnd
  * @returns {void}

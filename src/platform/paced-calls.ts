@@ -5,9 +5,9 @@ import { runAs } from './cause.ts';
 const intervalMs = 1_000;
 
 /**
- * Makes at most one call at a time for each key, and at most one a second. Callers that come while a call is in progress,
- * or within the second after it began, share its result, even if it is a failure. So the cost does not depend on the
- * number of callers. A result is as old as its call, or at most a second.
+ * Makes at most one call at a time for each key, and at most one a second. Callers that come while a call is in
+ * progress, or within the second after it began, share its result, even if it is a failure. So the cost does not depend
+ * on the number of callers. A result is as old as its call, or at most a second.
  */
 export class PacedCalls<Result> {
   readonly #call: (key: string) => Promise<Result>;
@@ -23,7 +23,9 @@ export class PacedCalls<Result> {
     this.#sleep = sleep;
   }
 
-  /** When the call began that a caller would share, by `performance.now()`. Undefined if a caller would make its own. */
+  /**
+   * When the call began that a caller would share, by `performance.now()`. Undefined if a caller would make its own.
+   */
   begunMs(key: string): number | undefined {
     return this.#shared.get(key)?.begunMs;
   }

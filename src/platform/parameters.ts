@@ -1,6 +1,6 @@
 /**
- * The values of a statement that is put together from parts. A part adds the values that it compares with, and may then be
- * left out. So the values that are sent are those that the text names: the two cannot disagree.
+ * The values of a statement that is put together from parts. A part adds the values that it compares with, and may then
+ * be left out. So the values that are sent are those that the text names: the two cannot disagree.
  */
 export class Parameters {
   readonly #values: unknown[];

@@ -20,8 +20,8 @@ const healthTimeoutMs = 1_000;
 const brokenHealthTimeoutMs = 250;
 const retryAfterSeconds = 1;
 /**
- * How long the database counts as not ready after a write found the disk full, or the server read-only. Reads still work
- * then, so only writes detect it. Longer than the time between two writes of a busy service, and short enough that
+ * How long the database counts as not ready after a write found the disk full, or the server read-only. Reads still
+ * work then, so only writes detect it. Longer than the time between two writes of a busy service, and short enough that
  * /health shows recovery within two seconds.
  */
 const refusedMs = 1_000;
@@ -279,8 +279,8 @@ export class Database implements Queryable {
   }
 
   /**
-   * One statement in a transaction of its own, because only a transaction can have limits in a shared session. Everything
-   * is sent at once, so it takes one round trip.
+   * One statement in a transaction of its own, because only a transaction can have limits in a shared session.
+   * Everything is sent at once, so it takes one round trip.
    */
   async #queryShared<Row extends pg.QueryResultRow>(
     text: string,
@@ -300,7 +300,9 @@ export class Database implements Queryable {
     return result.value;
   }
 
-  /** Statements have no names in a shared session: the next transaction may run in a session that does not know them. */
+  /**
+   * Statements have no names in a shared session: the next transaction may run in a session that does not know them.
+   */
   #statement(text: string, name: string | undefined): string | pg.QueryConfig {
     if (name === undefined || this.#isShared) return text;
     const known = this.#named.get(name);
@@ -310,7 +312,9 @@ export class Database implements Queryable {
     return statement;
   }
 
-  /** After a check that failed, the next one also looks beside the pool: its connections may lead to a former server. */
+  /**
+   * After a check that failed, the next one also looks beside the pool: its connections may lead to a former server.
+   */
   async #check(): Promise<boolean> {
     const timeoutMs = this.#pool.isBroken ? brokenHealthTimeoutMs : healthTimeoutMs;
     const looksBeside = this.#didCheckFail ? this.#pool.breakLost(timeoutMs) : undefined;

@@ -40,7 +40,9 @@ export function formatLog(
   return new PrettyLog(destination, isTerminal && noColour === '' && TERM !== 'dumb');
 }
 
-/** Turns the JSON lines of the logger into lines for people: time, level, message, fields, and errors with their stack. */
+/**
+ * Turns the JSON lines of the logger into lines for people: time, level, message, fields, and errors with their stack.
+ */
 class PrettyLog implements DestinationStream {
   readonly #destination: DestinationStream;
   readonly #paint: (colour: Colour, text: string) => string;

@@ -78,7 +78,9 @@ type SessionOptions = Pick<
   'application_name' | 'connectionTimeoutMillis' | 'keepAlive' | 'query_timeout'
 >;
 
-/** Connects a session of its own to the first suitable server of an address. The next statement reports if it breaks. */
+/**
+ * Connects a session of its own to the first suitable server of an address. The next statement reports if it breaks.
+ */
 export async function connectToPrimary(
   address: string | DatabaseServers,
   options: SessionOptions,

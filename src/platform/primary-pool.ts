@@ -21,8 +21,8 @@ type Options = Omit<pg.PoolConfig, 'connectionString'> & {
 };
 
 /**
- * A pool of connections to the suitable server of an address: the primary, or a standby for a replica. A connection attempt that failed is repeated
- * where another one can succeed: nothing has been sent yet.
+ * A pool of connections to the suitable server of an address: the primary, or a standby for a replica. A connection
+ * attempt that failed is repeated where another one can succeed: nothing has been sent yet.
  */
 export class PrimaryPool extends pg.Pool {
   readonly #servers: DatabaseServers;
@@ -75,8 +75,8 @@ export class PrimaryPool extends pg.Pool {
 
   /**
    * Breaks the connections that do not lead to the server at the address, because it replaced one that hangs. Otherwise
-   * they would fill the pool until they have been silent for long enough. Unless a new connection works within the time,
-   * nothing happens: the server itself hangs, and may continue.
+   * they would fill the pool until they have been silent for long enough. Unless a new connection works within the
+   * time, nothing happens: the server itself hangs, and may continue.
    */
   async breakLost(timeoutMs: number): Promise<void> {
     if (!this.#ownsSessions || this.#isBreakingLost) return;

@@ -11,9 +11,9 @@ interface Sample {
 }
 
 /**
- * Measures how far a replica is behind, by samples of the primary's position: the lag is the age of the first sample that
- * the replica has not reached. A replica cannot tell by itself. The time of its last transaction says nothing while the
- * primary is idle, and a replica that has lost its connection reports no lag.
+ * Measures how far a replica is behind, by samples of the primary's position: the lag is the age of the first sample
+ * that the replica has not reached. A replica cannot tell by itself. The time of its last transaction says nothing
+ * while the primary is idle, and a replica that has lost its connection reports no lag.
  */
 export class ReplicaLag {
   readonly #lagMsMax: number;

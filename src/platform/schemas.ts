@@ -21,7 +21,8 @@ type Builders = Pick<
  * Builds JSON Schemas with TypeBox's types, so that the type of a value follows from its schema. TypeBox itself is not
  * loaded: its 370 modules take an eighth of a start.
  */
-// These types say more about a schema than its JSON does, so the compiler cannot compare them. A test compares the JSON.
+// These types say more about a schema than its JSON does, so the compiler cannot compare them. A test compares the
+// JSON.
 export const Type = {
   Array: (items: TSchema, options?: object) => ({ type: 'array', items, ...options }),
   Boolean: plain('boolean'),

@@ -8,8 +8,8 @@ const scanDelayMs = 5_000;
 type Sentinel = ReturnType<typeof open>;
 
 /**
- * The connection to the primary that the sentinels know. When it breaks, it is closed for good, and another one is opened:
- * while the primary is gone, the library would ask the sentinels in a loop without a pause.
+ * The connection to the primary that the sentinels know. When it breaks, it is closed for good, and another one is
+ * opened: while the primary is gone, the library would ask the sentinels in a loop without a pause.
  */
 export class SentinelLink implements RedisLink {
   readonly #address: SentinelAddress;

@@ -7,8 +7,8 @@ import { currentSpan, endAfter, runInSpan, type Span } from './tracing.ts';
 /** More items in one statement save little, and delay its first caller. */
 const batchMax = 200;
 /**
- * For reads: while one statement is at the database, the rows of another are turned into responses. If there are several
- * processes, they do that for each other, and one statement at a time serves more callers.
+ * For reads: while one statement is at the database, the rows of another are turned into responses. If there are
+ * several processes, they do that for each other, and one statement at a time serves more callers.
  */
 const readsRunningMax = cluster.isWorker ? 1 : 2;
 /** At a few thousand items a second this is about a second of waiting; further callers should retry. */
@@ -37,8 +37,8 @@ interface SharedStatementOptions<Item, Result> {
  * Combines database work of concurrent requests. Items that arrive together, or while another statement runs, share one
  * statement: a round trip costs far more than a row, and a commit even more. A statement always starts after its items
  * were added, so it sees everything committed by then. One bad item does not fail the others: when a shared statement
- * fails, each item is retried alone, unless the database is unreachable. A statement has no cause: an item that needs its
- * own carries it.
+ * fails, each item is retried alone, unless the database is unreachable. A statement has no cause: an item that needs
+ * its own carries it.
  */
 export class SharedStatement<Item, Result> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>;
@@ -105,8 +105,8 @@ export class SharedStatement<Item, Result> {
 }
 
 /**
- * A statement of one caller belongs to the caller's trace. One of several callers has a trace of its own, and all of them
- * refer to each other.
+ * A statement of one caller belongs to the caller's trace. One of several callers has a trace of its own, and all of
+ * them refer to each other.
  */
 function runTraced<Result>(
   batch: readonly Pick<Waiting<unknown, unknown>, 'span'>[],

@@ -99,13 +99,16 @@ export function defineTable<Row extends { readonly id: string }>(
 }
 
 /**
- * Hides from the planner how many rows there are: it takes a limit that it cannot know for a tenth of the rows, and null
- * is no limit. With a number, a plan for one row seems cheaper than one for any number, and PostgreSQL would plan the
- * statement again at every execution.
+ * Hides from the planner how many rows there are: it takes a limit that it cannot know for a tenth of the rows, and
+ * null is no limit. With a number, a plan for one row seems cheaper than one for any number, and PostgreSQL would plan
+ * the statement again at every execution.
  */
 const ofAnyNumber = 'limit (select null::bigint)';
 
-/** The rows of the parameters, which are arrays of texts. As JSON they would take PostgreSQL three times as long to read. */
+/**
+ * The rows of the parameters, which are arrays of texts. As JSON they would take PostgreSQL three times as long to
+ * read.
+ */
 function rowSet(entries: readonly [string, Column][]): string {
   const parameters = entries.map((_, index) => `$${index + 1}::text[]`);
   const names = entries.map(([field]) => `"${field}"`);

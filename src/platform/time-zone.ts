@@ -71,7 +71,8 @@ export class TimeZone {
   }
 
   /**
-   * The first time at which clocks show this. If they skip it, the time at which they do. NaN for what is not a local time.
+   * The first time at which clocks show this. If they skip it, the time at which they do. NaN for what is not a local
+   * time.
    */
   timeOf(local: string): number {
     const localMs = Date.parse(`${local}Z`);

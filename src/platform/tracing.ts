@@ -46,8 +46,8 @@ export interface Span {
 
 export interface Tracer {
   /**
-   * Starts a trace, or continues the one of `parent`, in the form of the W3C header. Undefined if it is not sampled: then
-   * nothing below it costs anything.
+   * Starts a trace, or continues the one of `parent`, in the form of the W3C header. Undefined if it is not sampled:
+   * then nothing below it costs anything.
    */
   start(name: string, options?: SpanOptions & { readonly parent?: string | undefined }): Span | undefined;
 }

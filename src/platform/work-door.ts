@@ -1,8 +1,8 @@
 import { DeadlineError, withDeadline } from './deadline.ts';
 
 /**
- * Work enters, and leaves when it has ended. While the door is closed, new work waits outside. Once `close` has resolved, no
- * work that began before is still running.
+ * Work enters, and leaves when it has ended. While the door is closed, new work waits outside. Once `close` has
+ * resolved, no work that began before is still running.
  */
 export class WorkDoor {
   #inside = 0;

@@ -75,7 +75,9 @@ export class ProcessGroup<Facts> {
     return this.#failed.promise;
   }
 
-  /** Starts the first process, which migrates the database and takes the port, then the others. Rejects if one fails. */
+  /**
+   * Starts the first process, which migrates the database and takes the port, then the others. Rejects if one fails.
+   */
   async start(): Promise<Facts> {
     const [first, ...others] = this.#places;
     if (first === undefined) throw new Error('there is no process to start');

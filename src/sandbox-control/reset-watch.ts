@@ -19,7 +19,9 @@ export interface ResetWatchParts extends Pick<PlatformParts, 'database' | 'logge
   readonly resume: (state: ResetState) => Promise<void>;
 }
 
-/** Follows the resets of the sandbox: closes the door of this process while there is one, and says when it has paused. */
+/**
+ * Follows the resets of the sandbox: closes the door of this process while there is one, and says when it has paused.
+ */
 export class ResetWatch {
   readonly #parts: ResetWatchParts;
   readonly #look = shareConcurrent(() => this.#lookNow());

@@ -54,8 +54,8 @@ export class SandboxResetStore {
   }
 
   /**
-   * From here on the reset is finished, by another process if need be. False if this process has lost it. Fails if the rows
-   * cannot be deleted now, because somebody else reads them.
+   * From here on the reset is finished, by another process if need be. False if this process has lost it. Fails if the
+   * rows cannot be deleted now, because somebody else reads them.
    */
   async proceed(tx: Queryable, owner: number, number: number): Promise<boolean> {
     await tx.query('select till.lock_tables_of_sandbox()');

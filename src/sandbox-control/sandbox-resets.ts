@@ -34,8 +34,8 @@ export interface SandboxWorld {
 
 /**
  * Resets the embedded sandbox together with the rows that mirror its objects. All processes pause first, so that no
- * request writes a row of before after the reset. The state in the database decides: a reset whose process dies is called
- * off while processes pause, and finished by another process after that.
+ * request writes a row of before after the reset. The state in the database decides: a reset whose process dies is
+ * called off while processes pause, and finished by another process after that.
  */
 export class SandboxResets {
   readonly isEmbedded: boolean;

@@ -16,8 +16,8 @@ export class SearchService {
   }
 
   /**
-   * `withWebhookEvents`: whether the caller may see them. All statements use one connection: a search must not take many
-   * of the pool's.
+   * `withWebhookEvents`: whether the caller may see them. All statements use one connection: a search must not take
+   * many of the pool's.
    */
   search(text: string, options: { readonly withWebhookEvents: boolean }): Promise<readonly Match[]> {
     const { database, stores } = this.#parts;
@@ -26,8 +26,8 @@ export class SearchService {
 }
 
 /**
- * Every statement of a search. The objects of a customer are described by its email, and subscriptions are called by the
- * name of their plan.
+ * Every statement of a search. The objects of a customer are described by its email, and subscriptions are called by
+ * the name of their plan.
  */
 export async function searchIn(
   db: Queryable,

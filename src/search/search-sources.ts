@@ -183,9 +183,9 @@ function toMatches<Row>(
 }
 
 /**
- * Matches for the fields that have the text. PostgreSQL has found it in the row, but its words may be in several fields, and
- * the lower case of a few letters depends on the database. Such a row is a match of the first field, and comes after the
- * others.
+ * Matches for the fields that have the text. PostgreSQL has found it in the row, but its words may be in several
+ * fields, and the lower case of a few letters depends on the database. Such a row is a match of the first field, and
+ * comes after the others.
  */
 function matchesOf<Field extends MatchedField, Row extends Readonly<Partial<Record<Field, string | null>>>>(
   rows: readonly Row[],

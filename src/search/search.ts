@@ -99,7 +99,10 @@ export function isLast4(text: string): boolean {
 const idDigitsMin = 8;
 const idDigits = 32;
 
-/** The range of ids that begin with a text, with or without dashes. Undefined if the text is too short, or cannot begin an id. */
+/**
+ * The range of ids that begin with a text, with or without dashes. Undefined if the text is too short, or cannot begin
+ * an id.
+ */
 export function idRange(
   text: string,
 ): { readonly from: string; readonly to: string; readonly exact: boolean } | undefined {

@@ -18,16 +18,18 @@ interface Reserved {
 }
 
 /**
- * The current history, if recovery has not passed in it: commits may be lost (decision 0009). Otherwise null. It is part
- * of the statements that every request for a group makes anyway.
+ * The current history, if recovery has not passed in it: commits may be lost (decision 0009). Otherwise null. It is
+ * part of the statements that every request for a group makes anyway.
  */
 const newHistory = `(select till.history() from till.recovery where history <> till.history()) as "newHistory"`;
 
-/** All SQL for the reservations of groups. The primary key decides which of several concurrent requests gets a group. */
+/**
+ * All SQL for the reservations of groups. The primary key decides which of several concurrent requests gets a group.
+ */
 export class GroupReservationStore {
   /**
-   * Reserves the group for a customer, unless a claim on another subscription has reserved it. Claims on one subscription
-   * run one after the other, so another claim on the same subscription is abandoned.
+   * Reserves the group for a customer, unless a claim on another subscription has reserved it. Claims on one
+   * subscription run one after the other, so another claim on the same subscription is abandoned.
    */
   async reserve(tx: Queryable, reservation: GroupReservation): Promise<Reserved> {
     const { customerId, groupName, subscriptionId, claimId } = reservation;

@@ -98,8 +98,8 @@ export function requireRecovered(
 }
 
 /**
- * Lets an open checkout hold the group of its plan. Usually it already does, since the request that created it. If not, the
- * group may be taken: then the result is false, and it holds nothing.
+ * Lets an open checkout hold the group of its plan. Usually it already does, since the request that created it. If not,
+ * the group may be taken: then the result is false, and it holds nothing.
  */
 export async function holdGroup(
   tx: Transaction,
@@ -145,8 +145,8 @@ async function groupToJoin(
 }
 
 /**
- * Frees a group or a plan that a claim still holds although it has ended: corrects the plan, expires the open checkout, or
- * corrects the row of the subscription.
+ * Frees a group or a plan that a claim still holds although it has ended: corrects the plan, expires the open checkout,
+ * or corrects the row of the subscription.
  */
 export async function correctHolder(parts: HolderParts, claimId: string): Promise<void> {
   await parts.plans.finishAddOnChange(claimId);
@@ -155,8 +155,8 @@ export async function correctHolder(parts: HolderParts, claimId: string): Promis
 }
 
 /**
- * Corrects the row of the subscription for which a claim reserved a group. The claim was recorded while the row changed,
- * so the row may not show the new plan yet.
+ * Corrects the row of the subscription for which a claim reserved a group. The claim was recorded while the row
+ * changed, so the row may not show the new plan yet.
  */
 export async function correctReserved(
   { database, groups, store, mirror }: Omit<HolderParts, 'openCheckouts' | 'plans'>,
@@ -167,7 +167,9 @@ export async function correctReserved(
   if (row !== undefined) await correct(mirror, row.processorSubscriptionId);
 }
 
-/** Fails if the customer has another live subscription to a plan of the group that this plan is in. Reserves nothing. */
+/**
+ * Fails if the customer has another live subscription to a plan of the group that this plan is in. Reserves nothing.
+ */
 export async function refuseTakenGroup(
   tx: Transaction,
   parts: Pick<GroupParts, 'store' | 'plans'>,
@@ -177,7 +179,9 @@ export async function refuseTakenGroup(
   if (live !== undefined) throw alreadySubscribed(live.id);
 }
 
-/** The other live subscriptions of the customer to plans of the group, or with a pending change to one, oldest first. */
+/**
+ * The other live subscriptions of the customer to plans of the group, or with a pending change to one, oldest first.
+ */
 async function listLive(
   tx: Transaction,
   { store, plans }: Pick<GroupParts, 'store' | 'plans'>,

@@ -43,7 +43,9 @@ import {
   wantsOneTrial,
 } from './subscription-creation.ts';
 
-/** Concurrent reads of a customer's subscriptions: enough to finish in seconds, few enough to leave room for requests. */
+/**
+ * Concurrent reads of a customer's subscriptions: enough to finish in seconds, few enough to leave room for requests.
+ */
 const concurrentReadsMax = 5;
 
 interface SubscriptionServiceParts extends SubscriptionParts, PayParts, Pick<PlatformParts, 'logger'> {
@@ -270,7 +272,8 @@ export class SubscriptionService {
   }
 
   /**
-   * Asks the processor for the subscriptions of a customer, and updates the rows. Concurrent callers share the response.
+   * Asks the processor for the subscriptions of a customer, and updates the rows. Concurrent callers share the
+   * response.
    */
   async askForAll(customerId: string): Promise<void> {
     await this.#asked.ask(customerId);

@@ -25,8 +25,8 @@ export const paidUntil = `case when subscriptions.status = 'past_due' then (
   order by invoices.created_at desc, invoices.covers_until desc limit 1) end`;
 
 /**
- * A used discount is shown until its invoice is paid, or can no longer be paid. With `exists`, PostgreSQL could read all
- * invoices once instead of looking up one for each subscription.
+ * A used discount is shown until its invoice is paid, or can no longer be paid. With `exists`, PostgreSQL could read
+ * all invoices once instead of looking up one for each subscription.
  */
 const discount = `case when subscriptions.discount->>'usedBy' is null or (select invoices.id from till.invoices
   where invoices.processor_invoice_id = subscriptions.discount->>'usedBy'

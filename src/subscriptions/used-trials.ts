@@ -11,8 +11,8 @@ interface TrialParts {
 }
 
 /**
- * Whether another subscription of the customer ever had a trial to a plan of the same group. Without a group: to the same
- * plan.
+ * Whether another subscription of the customer ever had a trial to a plan of the same group. Without a group: to the
+ * same plan.
  */
 export async function hadTrial(
   tx: Transaction,
@@ -29,10 +29,10 @@ export async function hadTrial(
 }
 
 /**
- * Reserves the customer's trial of a plan without a group, as `reserveGroup` reserves a group: until the claim is recorded
- * or released. From then on `hadTrial` sees the subscription. The plan is the group, so that an open checkout, which may
- * offer the trial too, is expired first. A claim is not finished for another request, because its caller may no longer
- * want a second subscription.
+ * Reserves the customer's trial of a plan without a group, as `reserveGroup` reserves a group: until the claim is
+ * recorded or released. From then on `hadTrial` sees the subscription. The plan is the group, so that an open checkout,
+ * which may offer the trial too, is expired first. A claim is not finished for another request, because its caller may
+ * no longer want a second subscription.
  */
 export async function reserveTrial(
   tx: Transaction,

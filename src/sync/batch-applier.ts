@@ -31,7 +31,9 @@ export interface BatchResult {
 /** Applies the events of the transaction. Call it once. */
 type Apply = (readings: readonly EventReading[]) => Promise<BatchResult>;
 
-/** Applies batches of events to the mirrors, each in one transaction. The caller claims and settles the events in it. */
+/**
+ * Applies batches of events to the mirrors, each in one transaction. The caller claims and settles the events in it.
+ */
 export class BatchApplier {
   readonly #parts: BatchApplierParts;
 
@@ -39,7 +41,9 @@ export class BatchApplier {
     this.#parts = parts;
   }
 
-  /** The first statement of `work` only reads or locks. The cause of each change is the newest event about its object. */
+  /**
+   * The first statement of `work` only reads or locks. The cause of each change is the newest event about its object.
+   */
   transact<Result>(
     work: (tx: Transaction, apply: Apply) => Promise<Result>,
     options: Pick<TransactionOptions, 'lockTimeoutMs'> = {},

@@ -68,8 +68,8 @@ export class Job {
   }
 
   /**
-   * Whether the job is free until the end of the transaction. A run loses it when its lease has expired, or at once when
-   * its process is gone, or when it has ended in this process and could not release it.
+   * Whether the job is free until the end of the transaction. A run loses it when its lease has expired, or at once
+   * when its process is gone, or when it has ended in this process and could not release it.
    */
   async endAbandoned(tx: Transaction): Promise<boolean> {
     const { ownerLock, logger } = this.#parts;

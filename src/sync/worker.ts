@@ -36,8 +36,8 @@ export class Worker {
   }
 
   /**
-   * Whether this process applies events, and has none to apply now. A busy worker shares the fixed cost of a transaction
-   * between far more events than arrive together, so received events wait for it.
+   * Whether this process applies events, and has none to apply now. A busy worker shares the fixed cost of a
+   * transaction between far more events than arrive together, so received events wait for it.
    */
   get isIdle(): boolean {
     return this.#isResting && !this.#nudged && !this.#stopped && this.#receiving.size === 0;

@@ -55,8 +55,8 @@ interface TelemetryParts extends MetricsSource {
 }
 
 /**
- * Sends traces and metrics to a collector, as OTLP over HTTP in JSON. Only a process with a collector imports this file,
- * because loading the packages takes time and memory.
+ * Sends traces and metrics to a collector, as OTLP over HTTP in JSON. Only a process with a collector imports this
+ * file, because loading the packages takes time and memory.
  */
 export class Telemetry {
   readonly tracer: Tracer;

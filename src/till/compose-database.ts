@@ -27,8 +27,8 @@ export const migrationsFolder = fileURLToPath(new URL('../../migrations', import
 export type OpenedDatabase = Awaited<ReturnType<typeof connect>>;
 
 /**
- * Starts the database if it is embedded, brings it to the newest schema, and connects to it. Calls `whileWaiting` as soon
- * as other processes work and this one waits for them.
+ * Starts the database if it is embedded, brings it to the newest schema, and connects to it. Calls `whileWaiting` as
+ * soon as other processes work and this one waits for them.
  */
 export async function openDatabase(start: Start, whileWaiting?: () => void): Promise<OpenedDatabase> {
   const addresses = await findDatabase(start, whileWaiting);
@@ -42,8 +42,8 @@ export async function migrateDatabase(start: Start): Promise<void> {
 }
 
 /**
- * Connects to the database of a running service, for commands that run next to it. Starts and migrates nothing, and refuses
- * a database that is not migrated.
+ * Connects to the database of a running service, for commands that run next to it. Starts and migrates nothing, and
+ * refuses a database that is not migrated.
  */
 export async function joinDatabase(start: Start): Promise<OpenedDatabase> {
   const addresses = await findRunningDatabase(start);

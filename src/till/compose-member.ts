@@ -24,7 +24,8 @@ export class Retirement {
   async begin(server: Server): Promise<void> {
     this.#hasBegun = true;
     const closed = Promise.withResolvers<void>();
-    // Not the method of the HTTP server, which would close idle connections at once: a request may be on its way on one.
+    // Not the method of the HTTP server, which would close idle connections at once: a request may be on its way on
+    // one.
     NetServer.prototype.close.call(server, () => closed.resolve());
     await withDeadline(closed.promise, retireMsMax, 'retiring').catch(() => {});
   }

@@ -60,7 +60,8 @@ export interface Config {
   /** Undefined: no collector. */
   readonly telemetry: TelemetrySettings | undefined;
   /**
-   * How long requests are still accepted after a stop signal, while /health/ready makes load balancers send them elsewhere.
+   * How long requests are still accepted after a stop signal, while /health/ready makes load balancers send them
+   * elsewhere.
    */
   readonly stopDelaySeconds: number;
 }

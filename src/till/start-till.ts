@@ -34,8 +34,8 @@ export async function startTill(
 }
 
 /**
- * Loads the code that serves requests, in pieces: an import blocks the process until all modules behind it are loaded, and
- * the database should start meanwhile.
+ * Loads the code that serves requests, in pieces: an import blocks the process until all modules behind it are loaded,
+ * and the database should start meanwhile.
  */
 async function loadCode({ processor }: Config) {
   const pieces = [

@@ -27,8 +27,8 @@ export interface Consumption {
 export type Outcome = Consumption | Failure;
 
 /**
- * Decides about each quantity in turn, under the locks of the counters, and counts those that fit. All of them are added
- * first, in one statement, because usually all fit. What does not fit is removed again before the commit.
+ * Decides about each quantity in turn, under the locks of the counters, and counts those that fit. All of them are
+ * added first, in one statement, because usually all fit. What does not fit is removed again before the commit.
  */
 export function admit(parts: UsageParts, wanted: readonly Wanted[]): Promise<ReadonlyMap<Wanted, Outcome>> {
   const { database, store, clock } = parts;
@@ -138,7 +138,9 @@ function counterOf(counters: OpenCounters, { window }: Wanted): OpenCounter {
   return counter;
 }
 
-/** Exact for every number: a limit is below 2^53, and what is used in excess of that does not fit however it is rounded. */
+/**
+ * Exact for every number: a limit is below 2^53, and what is used in excess of that does not fit however it is rounded.
+ */
 export function fits({ limit }: BatchWindow, used: number | bigint, quantity: number): boolean {
   return limit === null || Number(used) + quantity <= limit;
 }

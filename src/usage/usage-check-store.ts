@@ -19,8 +19,8 @@ interface Slice {
 }
 
 /**
- * The first day since which no day was dropped, whatever USAGE_RETENTION_DAYS was then. Days after `today - 36` are never
- * dropped, and a dropped one is never created again. So it is the end of the last gap before them.
+ * The first day since which no day was dropped, whatever USAGE_RETENTION_DAYS was then. Days after `today - 36` are
+ * never dropped, and a dropped one is never created again. So it is the end of the last gap before them.
  */
 const keptSince = `(
     select coalesce(min(day), today - 35)::timestamp at time zone 'utc' from (
@@ -53,8 +53,8 @@ export class UsageCheckStore {
   }
 
   /**
-   * Only windows whose events are all kept: they begin on or after the day `since`, and no day was dropped from then on. A
-   * day cannot be dropped while the statement runs.
+   * Only windows whose events are all kept: they begin on or after the day `since`, and no day was dropped from then
+   * on. A day cannot be dropped while the statement runs.
    */
   findWrong(db: Queryable, customerIds: readonly string[], since: Date): Promise<readonly WrongCounter[]> {
     return db.query(

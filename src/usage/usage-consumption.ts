@@ -80,8 +80,8 @@ export class UsageConsumption {
   }
 
   /**
-   * What does not fit, or has an archived meter, is refused without a write, unless it was counted before. What fits by the counters that were read
-   * is decided under the locks of the counters.
+   * What does not fit, or has an archived meter, is refused without a write, unless it was counted before. What fits by
+   * the counters that were read is decided under the locks of the counters.
    */
   async #decide(wanted: readonly Wanted[]): Promise<ReadonlyMap<Wanted, Outcome>> {
     const isFitting = ({ isArchived, window, usedBefore, quantity }: Wanted) =>

@@ -11,8 +11,8 @@ interface ErasedBatch {
 export class UsageErasureStore {
   /**
    * Replaces the ids of the next events of a deleted customer by random ones: the application's ids may name a person.
-   * The numbers stay. Begins at the time of the last event of the batch before, which may not have had all events of that
-   * time.
+   * The numbers stay. Begins at the time of the last event of the batch before, which may not have had all events of
+   * that time.
    */
   async eraseOfCustomer(
     tx: Transaction,
@@ -22,8 +22,8 @@ export class UsageErasureStore {
       limit,
     }: { readonly customerId: string; readonly from: string | null; readonly limit: number },
   ): Promise<ErasedBatch> {
-    // The plan must read no more than the batch: it follows the index of the customer, and looks up each row in its day.
-    // Otherwise PostgreSQL sorts all later events if it expects few, and reads all days to join the batch.
+    // The plan must read no more than the batch: it follows the index of the customer, and looks up each row in its
+    // day. Otherwise PostgreSQL sorts all later events if it expects few, and reads all days to join the batch.
     tx.send('set local enable_sort = off');
     tx.send('set local enable_hashjoin = off');
     const [batch] = await tx.query<ErasedBatch>(

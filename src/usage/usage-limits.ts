@@ -10,7 +10,9 @@ export interface ReachedLimit extends CounterWindow {
   readonly cause: Cause | undefined;
 }
 
-/** Writes the events of limits that this transaction has reached, and remembers that. Call it last, as the outbox runs. */
+/**
+ * Writes the events of limits that this transaction has reached, and remembers that. Call it last, as the outbox runs.
+ */
 export function reportReached(
   tx: Transaction,
   { store, events }: { readonly store: UsageStore; readonly events: Outbox },

@@ -4,7 +4,9 @@ import { instantOfDate } from '../platform/instant.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { textArray } from '../platform/text-array.ts';
 
-/** The window of a counter, with its limit: null if there is none. The two ids, the start and the number identify it. */
+/**
+ * The window of a counter, with its limit: null if there is none. The two ids, the start and the number identify it.
+ */
 export interface CounterWindow {
   readonly customerId: string;
   readonly meterId: string;
@@ -18,9 +20,9 @@ export interface CounterWindow {
 }
 
 /**
- * How old what was read of customers may be when their usage is inserted. A process that was stopped in between must not
- * insert events whose ids could have been replaced since: the erasure waits for ten minutes, and a statement takes at most
- * ten seconds.
+ * How old what was read of customers may be when their usage is inserted. A process that was stopped in between must
+ * not insert events whose ids could have been replaced since: the erasure waits for ten minutes, and a statement takes
+ * at most ten seconds.
  */
 const readAgeMinutesMax = 5;
 
@@ -79,15 +81,17 @@ export type AddedCounters =
   | 'all';
 
 /**
- * The SQL that writes usage: the events and the counters. Every transaction inserts its events before it changes counters,
- * and both in one order, so that no two transactions deadlock. Counters are written by upserts alone: an upsert finds its
- * row by the primary key, while the plan of an update that was made for an empty table would read all rows.
+ * The SQL that writes usage: the events and the counters. Every transaction inserts its events before it changes
+ * counters, and both in one order, so that no two transactions deadlock. Counters are written by upserts alone: an
+ * upsert finds its row by the primary key, while the plan of an update that was made for an empty table would read all
+ * rows.
  */
 export class UsageStore {
   /**
    * Inserts the events that do not exist yet, and adds them to their counters. Of several events with the same key, the
-   * first one is inserted. Fails if what was read of a customer is too old. Each union with a group is a join whose cost grows with the number of rows: for rows that
-   * come from parameters and other writes, PostgreSQL expects so few that it would compare each with each.
+   * first one is inserted. Fails if what was read of a customer is too old. Each union with a group is a join whose
+   * cost grows with the number of rows: for rows that come from parameters and other writes, PostgreSQL expects so few
+   * that it would compare each with each.
    */
   async add(
     tx: Transaction,
@@ -167,9 +171,9 @@ export class UsageStore {
   }
 
   /**
-   * Without a name, so that it is planned for the days that it reads, as they are now. A plan that is kept may have been
-   * made when a day was still empty, and would read all events of that day. The limit makes PostgreSQL look up each key:
-   * otherwise it may join the keys with the whole index of a day.
+   * Without a name, so that it is planned for the days that it reads, as they are now. A plan that is kept may have
+   * been made when a day was still empty, and would read all events of that day. The limit makes PostgreSQL look up
+   * each key: otherwise it may join the keys with the whole index of a day.
    */
   async find(db: Queryable, keys: readonly UsageKey[]): Promise<readonly StoredUsage[]> {
     const rows = await db.query<Omit<StoredUsage, 'at'> & { readonly at: string }>(
@@ -211,8 +215,8 @@ export class UsageStore {
 }
 
 /**
- * Inserts the events of a batch that do not exist yet. An event has the number of its window, whose values it takes from
- * the arrays: a join would sort both sides.
+ * Inserts the events of a batch that do not exist yet. An event has the number of its window, whose values it takes
+ * from the arrays: a join would sort both sides.
  */
 const inserting = `given as (
     select * from unnest($1::text[], $2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[])
@@ -233,8 +237,8 @@ const inserting = `given as (
   )`;
 
 /**
- * The last one has each day once. It is an array of days, and not of texts: PostgreSQL converts texts only when a statement
- * runs, and would plan the lookup in every day of the table.
+ * The last one has each day once. It is an array of days, and not of texts: PostgreSQL converts texts only when a
+ * statement runs, and would plan the lookup in every day of the table.
  */
 function keyArrays(keys: readonly UsageKey[]): readonly unknown[] {
   const days = keys.map(({ day }) => day);

@@ -69,9 +69,9 @@ interface Budget {
 }
 
 /**
- * Removes personal data from the inbox, from the events for applications, from their deliveries and from usage events: of
- * deleted customers, and of customers that do not belong to Till. The tables show what is left to do, so a run can stop
- * anywhere, and several processes can run at once.
+ * Removes personal data from the inbox, from the events for applications, from their deliveries and from usage events:
+ * of deleted customers, and of customers that do not belong to Till. The tables show what is left to do, so a run can
+ * stop anywhere, and several processes can run at once.
  */
 export class Erasure {
   readonly #parts: ErasureParts;

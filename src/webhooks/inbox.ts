@@ -40,8 +40,8 @@ interface InboxParts extends Pick<PlatformParts, 'database' | 'clock' | 'logger'
 }
 
 /**
- * Stores each event durably once. Requests that arrive while a statement is running share the next one, so a busy second
- * needs a few dozen commits instead of thousands.
+ * Stores each event durably once. Requests that arrive while a statement is running share the next one, so a busy
+ * second needs a few dozen commits instead of thousands.
  */
 export class Inbox {
   readonly #parts: InboxParts;

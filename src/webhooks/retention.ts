@@ -17,8 +17,8 @@ interface RetentionParts extends Pick<PlatformParts, 'database' | 'logger'> {
 
 /**
  * Creates future weekly partitions and drops expired ones: of the inbox, of the events for applications, of their
- * deliveries, and of the audit log. Keeps failed events of the inbox. No step waits for a lock that others hold for long, such as the lock of
- * a backup. A run can stop after any step, and the next run continues.
+ * deliveries, and of the audit log. Keeps failed events of the inbox. No step waits for a lock that others hold for
+ * long, such as the lock of a backup. A run can stop after any step, and the next run continues.
  */
 export class Retention {
   readonly #parts: RetentionParts;

@@ -95,8 +95,8 @@ export class WebhookEventStore {
   }
 
   /**
-   * Whether an event is due. Cheaper than a claim that finds none, and locks nothing. The order makes PostgreSQL read the
-   * index of pending events: statistics from a backlog would suggest that any row of the table is one.
+   * Whether an event is due. Cheaper than a claim that finds none, and locks nothing. The order makes PostgreSQL read
+   * the index of pending events: statistics from a backlog would suggest that any row of the table is one.
    */
   async hasDue(db: Queryable): Promise<boolean> {
     const rows = await db.query(

@@ -13,7 +13,9 @@ import {
 } from '../support/objects.ts';
 import { createPromotionCode } from '../support/promotion-codes.ts';
 
-/** A client of Till, and people at the processor's dashboard, who create, change, cancel and delete some of everything. */
+/**
+ * A client of Till, and people at the processor's dashboard, who create, change, cancel and delete some of everything.
+ */
 export class SampleActivity {
   readonly deleted: CustomerBody[] = [];
   readonly #till: Client & Pick<TestProcessor, 'stripe'>;

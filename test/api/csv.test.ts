@@ -349,8 +349,9 @@ test('a failure in the middle breaks the connection: here a revoked API key', as
 });
 
 /**
- * Replaces the payments by 100, whose times and amounts are in the order of their numbers. They succeeded, except those that
- * are still processing. The first 25 are more than the buffers of a connection hold, so a file waits there for its reader.
+ * Replaces the payments by 100, whose times and amounts are in the order of their numbers. They succeeded, except those
+ * that are still processing. The first 25 are more than the buffers of a connection hold, so a file waits there for its
+ * reader.
  */
 async function insertLarge(
   isProcessing: (place: number) => boolean,

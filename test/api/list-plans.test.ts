@@ -1,4 +1,6 @@
-/** How PostgreSQL reads the lists: whatever the values and however they are spread, it walks the index of the filter. */
+/**
+ * How PostgreSQL reads the lists: whatever the values and however they are spread, it walks the index of the filter.
+ */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -203,7 +205,8 @@ test('the list of all payments merges those of the API and those of subscription
       new Set(['payments_made_idx', 'payments_charged_idx']),
     );
     const read = scans.reduce((sum, node) => sum + node['Actual Rows'] * node['Actual Loops'], 0);
-    // All rows for the total, and those of the page. A merge reads the next row of each index, in both halves of the page.
+    // All rows for the total, and those of the page. A merge reads the next row of each index, in both halves of the
+    // page.
     assert.ok(read <= rowCount + limit + 4, `${read} rows, page at ${offset}`);
   }
 });

@@ -63,8 +63,8 @@ interface OddCase {
   /** What a response must say. Anything else may be missing. */
   readonly essential: readonly string[];
   /**
-   * What may be missing, but is refused if it is null or of the wrong type: the one contradicts the change, the other would
-   * erase what the row has.
+   * What may be missing, but is refused if it is null or of the wrong type: the one contradicts the change, the other
+   * would erase what the row has.
    */
   readonly typed?: readonly string[];
   /** Does what must have been done before; returns the request itself. */
@@ -339,8 +339,8 @@ function odd(value: unknown): unknown {
 }
 
 /**
- * Which fields are missing together, beside all of them at once. In the short form one half of them, cut in another way for
- * each case. In the long form each is missing alone.
+ * Which fields are missing together, beside all of them at once. In the short form one half of them, cut in another way
+ * for each case. In the long form each is missing alone.
  */
 function missingSets(fields: readonly string[], caseNumber: number): readonly (readonly string[])[] {
   const digit = 2 ** (caseNumber % Math.ceil(Math.log2(fields.length)));
@@ -348,7 +348,9 @@ function missingSets(fields: readonly string[], caseNumber: number): readonly (r
   return effort({ short: [half], long: fields.map((field) => [field]) });
 }
 
-/** In the short form every second one: two cases next to each other, mostly about the same kind of object, share them. */
+/**
+ * In the short form every second one: two cases next to each other, mostly about the same kind of object, share them.
+ */
 function essentialsOf(essential: readonly string[], caseNumber: number): readonly string[] {
   return essential.filter((_, place) => effort({ short: (place + caseNumber) % 2 === 0, long: true }));
 }

@@ -41,7 +41,9 @@ const changeArbitrary = fc.record({
   proration: fc.constantFrom('nextInvoice', 'invoice', 'none'),
 });
 
-/** What happens to the subscription before the preview, so that a change is planned, waits for its payment, or neither. */
+/**
+ * What happens to the subscription before the preview, so that a change is planned, waits for its payment, or neither.
+ */
 const eventArbitrary = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('plan'), terms: termsArbitrary }) },
   {

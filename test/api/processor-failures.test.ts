@@ -44,7 +44,9 @@ async function planned(change: object, before?: object): ReturnType<Operation['p
   return ['PATCH', path, { ...change, idempotencyKey: randomUUID() }];
 }
 
-/** Every operation that calls the processor, except reads that share the response of a second, even if it is a failure. */
+/**
+ * Every operation that calls the processor, except reads that share the response of a second, even if it is a failure.
+ */
 const operations: readonly Operation[] = [
   {
     name: 'create a customer',
@@ -294,8 +296,8 @@ interface Fault {
 }
 
 /**
- * What the processor can do, and the response to it. After every second one the effect of the call is unknown. How faults
- * map to responses is tested in `test/processor/failures.test.ts`.
+ * What the processor can do, and the response to it. After every second one the effect of the call is unknown. How
+ * faults map to responses is tested in `test/processor/failures.test.ts`.
  */
 const faults: readonly Fault[] = [
   { fault: { kind: 'error', status: 401 }, status: 502, code: 'processor_misconfigured' },
@@ -309,8 +311,8 @@ const faults: readonly Fault[] = [
 ];
 
 /**
- * In the short form each operation meets two of the faults, one of each kind, which differ from operation to operation. In
- * the long form each operation meets every fault.
+ * In the short form each operation meets two of the faults, one of each kind, which differ from operation to operation.
+ * In the long form each operation meets every fault.
  */
 const rounds = effort({ short: [0, 1], long: [...faults.keys()] });
 

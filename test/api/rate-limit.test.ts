@@ -17,7 +17,10 @@ import { skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
 const routes = async (app: FastifyInstance) => {
   app.get('/api/v1/things', async () => ({}));
 };
-/** Till gives Redis less time, and counts alone after it. Here every count must reach Redis, however busy the machine is. */
+/**
+ * Till gives Redis less time, and counts alone after it. Here every count must reach Redis, however busy the machine
+ * is.
+ */
 const commandTimeoutMs = 60_000;
 /** A clock that stands still, so that no window ends in the middle of a test. */
 const clock = { now: () => new Date(1_800_000_000_000) };

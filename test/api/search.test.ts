@@ -344,7 +344,9 @@ function scansOf(node: PlanNode): readonly PlanNode[] {
   return [...own, ...(node.Plans ?? []).flatMap(scansOf)];
 }
 
-/** Few plans exist. Of the customers, only the newest are walked, up to a limit. A loose scan begins at the first entry. */
+/**
+ * Few plans exist. Of the customers, only the newest are walked, up to a limit. A loose scan begins at the first entry.
+ */
 const isBounded = (scan: PlanNode) =>
   scan['Relation Name'] === 'plans' ||
   scan['Index Name'] === 'customers_created_at_id_idx' ||

@@ -294,7 +294,8 @@ describe('a subscription that is paused at the processor', () => {
       assert.equal((await stripe.subscriptions.retrieve(id)).status, 'paused');
     };
     await refused();
-    // The request dies after it has chosen to resume. The same idempotency key continues from there, and leaves nothing either.
+    // The request dies after it has chosen to resume. The same idempotency key continues from there, and leaves nothing
+    // either.
     await till.setFault({ operation: 'customers.retrieve', kind: 'error', status: 503, times: triesPerCall });
     await readProblem(await pay(till, subscription, {}, 'no-card'), 503, 'processor_unavailable');
     assert.deepEqual(

@@ -12,8 +12,8 @@ const desktop = { width: 1_280, height: 900 };
 const checksForcedContrast = effort({ short: false, long: true });
 
 /**
- * In the short form the colours of a page are checked in one scheme: two pages in light, the next two in dark, because the
- * page of an object follows its list.
+ * In the short form the colours of a page are checked in one scheme: two pages in light, the next two in dark, because
+ * the page of an object follows its list.
  */
 const schemes = ['light', 'dark'] as const;
 const schemesOf = (index: number) =>

@@ -20,7 +20,9 @@ const folders = {
   client: join(projectFolder, 'client'),
   consumer: join(projectFolder, 'test/client/consumer'),
 };
-/** In the short form, test/docs/examples.test.ts alone compiles the client with another compiler and the types of Node. */
+/**
+ * In the short form, test/docs/examples.test.ts alone compiles the client with another compiler and the types of Node.
+ */
 const compilesTwice = effort({ short: false, long: true });
 const skip = skipWithoutClientPackages() || skipWithoutOlderNodes();
 

@@ -9,8 +9,9 @@ export interface Contract {
 }
 
 /**
- * The client that the contract is checked with: against a fresh sandbox, or, when a processor test key is in the environment,
- * against the real processor's test mode. The suite says what both must do, so it uses nothing that only one has.
+ * The client that the contract is checked with: against a fresh sandbox, or, when a processor test key is in the
+ * environment, against the real processor's test mode. The suite says what both must do, so it uses nothing that only
+ * one has.
  */
 export async function useContract(t: TestContext): Promise<Contract> {
   const cleanups: Contract['cleanups'] = [];

@@ -80,7 +80,10 @@ function ofKind<Kind>(objects: readonly KubernetesObject[], kind: string): reado
   return objects.filter((object) => object.kind === kind) as readonly unknown[] as readonly Kind[];
 }
 
-/** Unknown fields and wrong types are errors of the compiler: `kubernetes-types` is generated from Kubernetes' own schema. */
+/**
+ * Unknown fields and wrong types are errors of the compiler: `kubernetes-types` is generated from Kubernetes' own
+ * schema.
+ */
 function typeErrors(t: TestContext, objects: readonly KubernetesObject[]): string {
   const types = join(projectFolder, 'node_modules/kubernetes-types');
   const groupOf = (apiVersion: string) =>

@@ -20,7 +20,9 @@ const pages = new Map(
     .map((path) => [path, readExamples(readPage(readFileSync(join(projectFolder, path), 'utf8')).blocks)]),
 );
 
-/** Pages that have a Till of their own, and why. All others are run one after the other on one Till, as newcomers do. */
+/**
+ * Pages that have a Till of their own, and why. All others are run one after the other on one Till, as newcomers do.
+ */
 const withOwnTill: Readonly<Record<string, string>> = {
   'docs/migrating.md': 'Till begins with an account that Stripe customers already use',
   'sandbox/README.md': 'it ends with a reset of the sandbox',

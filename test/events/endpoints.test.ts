@@ -199,7 +199,8 @@ test(`409: more than ${validSecretsMax} valid secrets, even if the rotations com
   const hours = (Date.parse(String(until)) - Date.now()) / 3_600_000;
   assert.ok(hours > 23 && hours <= 24, `the next rotation is possible in ${hours} hours`);
 
-  // The oldest one has ended. The idempotency key of a refused rotation is free, and one that was used repeats its rotation.
+  // The oldest one has ended. The idempotency key of a refused rotation is free, and one that was used repeats its
+  // rotation.
   await sql(
     `update till.event_endpoints set replaced_secrets = jsonb_set(replaced_secrets, '{-1,validUntil}', to_jsonb(now()))`,
   );

@@ -45,7 +45,8 @@ async function readsOf(selection: EventSelection, position: number): Promise<num
     return rows[0]?.reads ?? 0;
   };
   try {
-    // The counters stay until PostgreSQL has added them to those of all connections, which it does between transactions.
+    // The counters stay until PostgreSQL has added them to those of all connections, which it does between
+    // transactions.
     await client.query('begin');
     const before = await counted();
     await client.query(text, [...values]);

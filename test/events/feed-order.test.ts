@@ -1,6 +1,6 @@
 /**
- * What the feed promises to a reader that follows it: every committed event exactly once, those of each object in order,
- * whatever the transactions do that write them.
+ * What the feed promises to a reader that follows it: every committed event exactly once, those of each object in
+ * order, whatever the transactions do that write them.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';

@@ -64,8 +64,8 @@ test('the first count is exact while others write', async () => {
   await forget();
   const problem = await readProblem(await till.call('GET', '/overview'), 503, 'database_unavailable');
   assert.equal(problem.detail, 'The overview is being computed. Retry later.');
-  // The count stops after its snapshot, before it writes. Until then, others write what it does not see, and what it sees
-  // without its event being counted.
+  // The count stops after its snapshot, before it writes. Until then, others write what it does not see, and what it
+  // sees without its event being counted.
   const lock = await holdRows(till, 'lock table till.overview_cells in access exclusive mode');
   const counted = follower.run();
   const others = write(12);

@@ -104,7 +104,9 @@ interface Visitor {
   reads(text: string): Promise<void>;
 }
 
-/** A test with a visitor who has an account. It fails if anything goes wrong in the page that the test does not expect. */
+/**
+ * A test with a visitor who has an account. It fails if anything goes wrong in the page that the test does not expect.
+ */
 function visitorTest(name: string, use: (visitor: Visitor) => Promise<void>): void {
   test(name, { skip: skipWithoutChromium() }, async () => {
     const context = await (await browser()).newContext({ locale: 'en-US' });

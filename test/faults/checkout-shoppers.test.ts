@@ -1,6 +1,7 @@
 /**
- * Shoppers who buy a plan of a group and place an order, each in two tabs at once, while Till is killed again and again.
- * No shopper pays twice for the group or for the order, all who paid have what they paid for, and every checkout ends.
+ * Shoppers who buy a plan of a group and place an order, each in two tabs at once, while Till is killed again and
+ * again. No shopper pays twice for the group or for the order, all who paid have what they paid for, and every checkout
+ * ends.
  */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

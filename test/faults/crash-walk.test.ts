@@ -49,7 +49,9 @@ function isCreated({ operation }: WalkedCase, crashPoint: string): boolean {
   return (operation.startsWith('event_endpoints.') ? committedBy : createdBy).has(crashPoint);
 }
 
-/** A payment's claim is completed after the response; what a crash before that leaves is the same as at `record.row`. */
+/**
+ * A payment's claim is completed after the response; what a crash before that leaves is the same as at `record.row`.
+ */
 function isCompleted({ operation }: WalkedCase, crashPoint: string): boolean {
   return operation === 'payments.create' && crashPoint === 'record.completed';
 }

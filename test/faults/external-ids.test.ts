@@ -174,7 +174,8 @@ test('an external id that a change has given at the processor is not free before
   }
   assert.deepEqual(await backend.sql('select 1 from till.external_ids where claim_id is not null'), []);
 
-  // Neither the change nor another request ends the reservation. The external id is given to another customer elsewhere.
+  // Neither the change nor another request ends the reservation. The external id is given to another customer
+  // elsewhere.
   const given = await overtaken('given');
   await backend.setFault({
     operation: 'customers.retrieve',

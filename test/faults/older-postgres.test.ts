@@ -1,6 +1,7 @@
 /**
- * Lists on the oldest PostgreSQL at hand: however many rows there are, a page reads about as many pages of the database,
- * for every filter and pair of filters. Newer versions end scans earlier, so only an older one shows what they forgive.
+ * Lists on the oldest PostgreSQL at hand: however many rows there are, a page reads about as many pages of the
+ * database, for every filter and pair of filters. Newer versions end scans earlier, so only an older one shows what
+ * they forgive.
  */
 
 import assert from 'node:assert/strict';

@@ -1,6 +1,7 @@
 /**
  * Two Tills share a PgBouncer in transaction mode, with fewer sessions than the Tills have connections. Everything
- * around the load fails that can: PgBouncer, its sessions, PostgreSQL, and the Tills. The rig's checks hold as without a pooler.
+ * around the load fails that can: PgBouncer, its sessions, PostgreSQL, and the Tills. The rig's checks hold as without
+ * a pooler.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -15,7 +15,9 @@ import { startRig } from './rig/rig.ts';
 const rounds = effort({ short: 1, long: 3 });
 /** How long it stays down after a client has met that. */
 const outageMs = effort({ short: 0, long: 10_000 });
-/** Past the 5 s that a request waits for a connection; in the long form also past the 12 s that it waits for a response. */
+/**
+ * Past the 5 s that a request waits for a connection; in the long form also past the 12 s that it waits for a response.
+ */
 const frozenMs = effort({ short: 6_000, long: 20_000 });
 const cuts = effort({ short: 10, long: 100 });
 const cutDelayMs = 100;

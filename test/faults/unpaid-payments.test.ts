@@ -49,7 +49,9 @@ function send(till: Pick<Client, 'tryPost'>, scene: Scene): Promise<Answer> {
 const statusesOf = ({ stripe }: Backend, { invoiceIds }: Scene) =>
   Promise.all(invoiceIds.map(async (id) => (await stripe.invoices.retrieve(id)).status));
 
-/** The same request again ends as if nothing had happened, and again. The latest invoice was charged once, and no other. */
+/**
+ * The same request again ends as if nothing had happened, and again. The latest invoice was charged once, and no other.
+ */
 async function assertFinished(backend: Backend, till: TillInProcess, scene: Scene): Promise<void> {
   const { isDeclined, invoiceIds, subscription } = scene;
   for (const isRepeated of [false, true]) {

@@ -30,8 +30,8 @@ export async function keepJournal({ sql }: Pick<TillInProcess, 'sql'>): Promise<
        return null;
      end $$`,
   );
-  // Partitions get the trigger of their parent. A read of the overview counts the events that others wrote before it, and
-  // the audit log has refused requests too.
+  // Partitions get the trigger of their parent. A read of the overview counts the events that others wrote before it,
+  // and the audit log has refused requests too.
   const tables = await sql<{ name: string }>(
     `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where n.nspname = 'till' and c.relkind in ('r', 'p') and not c.relispartition and c.relname !~ '^(overview_|audit_log$)'`,

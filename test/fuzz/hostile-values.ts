@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 
-/** Texts that have broken programs before: injections, odd Unicode, control characters, names that objects are born with. */
+/**
+ * Texts that have broken programs before: injections, odd Unicode, control characters, names that objects are born
+ * with.
+ */
 export const hostileTexts: readonly string[] = [
   '',
   ' ',

@@ -16,7 +16,9 @@ const responseHeaders = [
 const refusedByState =
   /query\.currency is required with|body\.(metadata must leave at most|expiresAt must be in the future|group must be null|addOns|subscriptionId (is required with|must be sent only with))/;
 
-/** The request was valid and the charge was attempted, but the bank refused it. That is kept under the idempotency key. */
+/**
+ * The request was valid and the charge was attempted, but the bank refused it. That is kept under the idempotency key.
+ */
 export const declined = 402;
 
 /** Fails unless the response is documented, well-formed, and none of a server that failed. */

@@ -51,7 +51,8 @@ function valid(operation: Documented): fc.Arbitrary<Draft> {
 
 /**
  * An off-session charge needs a payment method and cannot save it, no billing period is longer than three years, an
- * add-on is in no group, and amounts of a currency with three decimals end in 0. The schema of a single field cannot say so.
+ * add-on is in no group, and amounts of a currency with three decimals end in 0. The schema of a single field cannot
+ * say so.
  */
 function withoutConflicts(pairs: readonly Pair[]): readonly Pair[] {
   const names = pairs.map(([name]) => name);
@@ -95,8 +96,8 @@ const ofSale = ['quantity', 'addOns', 'trialPeriodDays', 'trialOnce', 'trialEndW
 const sales = ['planId', 'payment', 'saveCard'];
 
 /**
- * A checkout has one buyer and sells one thing, and the time at which it expires must be near. A customer that is created
- * for it stays even if the checkout is refused, so here the buyer is one that exists.
+ * A checkout has one buyer and sells one thing, and the time at which it expires must be near. A customer that is
+ * created for it stays even if the checkout is refused, so here the buyer is one that exists.
  */
 function ofOneSale(pairs: readonly Pair[]): readonly Pair[] {
   const names = pairs.map(([name]) => name);

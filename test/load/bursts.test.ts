@@ -1,6 +1,6 @@
 /**
- * Bursts of creations reach a processor that has the limits of Stripe's test mode: 25 calls a second. All succeed, as fast
- * as the limit allows, and almost no call is refused.
+ * Bursts of creations reach a processor that has the limits of Stripe's test mode: 25 calls a second. All succeed, as
+ * fast as the limit allows, and almost no call is refused.
  */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

@@ -11,8 +11,8 @@ import { projectFolder } from '../support/till-in-child.ts';
 
 const version = '0.1.0';
 /**
- * What a release is built from. Two releases are built, so the short form has only a part of the source: `server.test.ts`
- * and `sandbox.test.ts` test whole packages.
+ * What a release is built from. Two releases are built, so the short form has only a part of the source:
+ * `server.test.ts` and `sandbox.test.ts` test whole packages.
  */
 const needed = effort({
   short: /^(src\/model|sandbox\/(pages|testing)|client|packages|console\/dist)\/|^(sandbox\/)?[^/]+$/,

@@ -22,7 +22,9 @@ const timeoutMs = 300_000;
 const readme = readFileSync(join(projectFolder, 'packages/sandbox/README.md'), 'utf8');
 /** In the short form, the command runs under the oldest Node only. The recipe loads the same files under each. */
 const nodesOfCommand = nodes.slice(0, effort({ short: 1, long: nodes.length }));
-/** The compiler of this checkout. The long form also has the older one of the client, which takes five times as long. */
+/**
+ * The compiler of this checkout. The long form also has the older one of the client, which takes five times as long.
+ */
 const compilerHomes = effort({ short: ['.'], long: ['.', 'client'] });
 /** The recipes: a name in backticks, then a block of code. */
 const recipes = new Map(

@@ -84,7 +84,10 @@ function emittedTypes(): string[] {
   ];
 }
 
-/** Of an event and objects of the sandbox, what the check must notice: a missing, an unknown and a mistyped field, at any depth. */
+/**
+ * Of an event and objects of the sandbox, what the check must notice: a missing, an unknown and a mistyped field, at
+ * any depth.
+ */
 async function brokenBodies({ stripe }: TestSandbox): Promise<SentBody[]> {
   const customer = { ...(await stripe.customers.create({ email: 'a@example.com' })) };
   const [event] = (await stripe.events.list()).data;

@@ -422,7 +422,9 @@ const plan = fc.record({
   quantity: fc.integer({ min: 1, max: 1_000 }),
 });
 
-/** Previews a change at a random time, applies it later with the same date, and compares the invoice with the preview. */
+/**
+ * Previews a change at a random time, applies it later with the same date, and compares the invoice with the preview.
+ */
 async function previewedAndBilled(
   { stripe, advance, control }: TestSandbox,
   wish: {

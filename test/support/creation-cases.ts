@@ -219,8 +219,8 @@ export function creationCase(operation: CreationOperation): CreationCase {
 }
 
 /**
- * Creates a customer, a plan, a paid payment, an authorised one, an open one, a subscription, a saved card and a promotion
- * code, without idempotency keys.
+ * Creates a customer, a plan, a paid payment, an authorised one, an open one, a subscription, a saved card and a
+ * promotion code, without idempotency keys.
  */
 export async function createPrerequisites(
   { stripe }: Pick<Backend, 'stripe'>,

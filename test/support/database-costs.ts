@@ -33,8 +33,8 @@ export interface CountedBackend extends Backend {
 const settings = { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', checkpoint_timeout: '1d' };
 
 /**
- * Statements write these records when a page happens to be full or to hold dead rows, and the server writes some itself.
- * A record of a split contains the new entry, so it counts as an insert.
+ * Statements write these records when a page happens to be full or to hold dead rows, and the server writes some
+ * itself. A record of a split contains the new entry, so it counts as an insert.
  */
 const upkeep = `resource_manager in ('Standby', 'XLOG', 'LogicalMessage', 'Storage')
   or resource_manager = 'Heap2' or record_type in ('NEWROOT', 'INSERT_UPPER', 'INSERT_META', 'DEDUP', 'DELETE_LEAF')
@@ -42,12 +42,14 @@ const upkeep = `resource_manager in ('Standby', 'XLOG', 'LogicalMessage', 'Stora
 const writesRow = `resource_manager = 'Heap' and record_type ~ '^(INSERT|UPDATE|HOT_UPDATE|DELETE)'`;
 
 /**
- * A Till in this process sends its next statement within a few turns of the event loop, unless it waits for a timer or for
- * another process.
+ * A Till in this process sends its next statement within a few turns of the event loop, unless it waits for a timer or
+ * for another process.
  */
 const turnsUntilIdle = 20;
 
-/** A backend with a PostgreSQL of its own, because the shared one has one log for all tests. It counts its statements. */
+/**
+ * A backend with a PostgreSQL of its own, because the shared one has one log for all tests. It counts its statements.
+ */
 export async function startCountedBackend(context: Lifetime): Promise<CountedBackend> {
   const life = createLifetime();
   context.after(() => life.end());

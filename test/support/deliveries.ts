@@ -43,7 +43,8 @@ export function deliveryCalls(till: TillInProcess) {
       return ids;
     },
     /**
-     * Resolves when attempts have given so many deliveries this status. One whose first attempt takes long is pending too.
+     * Resolves when attempts have given so many deliveries this status. One whose first attempt takes long is pending
+     * too.
      */
     recorded: (endpoint: Endpoint, status: DeliveryBody['status'], count: number) =>
       until(async () => {

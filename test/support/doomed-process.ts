@@ -1,6 +1,6 @@
 /**
- * Tills in one process that dies: it kills itself once every Till has enough requests at
- * its crash point. The first request waits there for the last, so that one process dies amid all of them. See `killAmid`.
+ * Tills in one process that dies: it kills itself once every Till has enough requests at its crash point. The first
+ * request waits there for the last, so that one process dies amid all of them. See `killAmid`.
  */
 
 import { createLogger } from '../../src/platform/logger.ts';

@@ -9,8 +9,8 @@ const portsPerProcess = 37;
 let nextPort = (process.pid * portsPerProcess) % ports.count;
 
 /**
- * A port for a server that starts later. No other test process gets it: until this one ends, it keeps the UDP port with the
- * same number, which no server uses.
+ * A port for a server that starts later. No other test process gets it: until this one ends, it keeps the UDP port with
+ * the same number, which no server uses.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < ports.count; attempt += 1) {

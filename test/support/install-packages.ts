@@ -16,8 +16,8 @@ const otherFolders = [
 const installTimeoutMs = 300_000;
 
 /**
- * Installs the packages that only some tests need, apart from the service's own. Where that fails, these tests are skipped,
- * or fail in CI.
+ * Installs the packages that only some tests need, apart from the service's own. Where that fails, these tests are
+ * skipped, or fail in CI.
  */
 export async function installPackages(tests: 'service' | 'all'): Promise<void> {
   const folders = tests === 'all' ? [...serviceFolders, ...otherFolders] : serviceFolders;

@@ -105,7 +105,8 @@ function endOfIndented(lines: readonly string[], start: number): number {
 }
 
 function readLinks(prose: readonly string[]): readonly Link[] {
-  // Links can continue on the next line, so paragraphs are read as a whole. Code keeps its length and loses its content.
+  // Links can continue on the next line, so paragraphs are read as a whole. Code keeps its length and loses its
+  // content.
   const text = prose.join('\n').replace(inlineCode, (code) => code.replace(/[^\n]/g, ' '));
   const lineAt = (offset: number) => text.slice(0, offset).split('\n').length;
   const original = prose.join('\n');

@@ -219,8 +219,8 @@ export type RefundedBody = PaymentBody & { readonly refund: RefundBody };
 const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /**
- * Asserts that the response has exactly these fields. `id`, `createdAt` and `updatedAt` are the service's own: they must
- * be there and well-formed, whatever they are.
+ * Asserts that the response has exactly these fields. `id`, `createdAt` and `updatedAt` are the service's own: they
+ * must be there and well-formed, whatever they are.
  */
 export function assertResource(
   body: { readonly id: string; readonly createdAt: string; readonly updatedAt: string },

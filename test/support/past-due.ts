@@ -57,7 +57,10 @@ export async function createPastDue(
 const retriesSeconds = 16 * 86_400;
 
 export interface Unpaid extends Omit<PastDue, 'invoiceId'> {
-  /** The processor's ids of the renewals that were not paid, the newest first. The oldest is open, the others are drafts. */
+  /**
+   * The processor's ids of the renewals that were not paid, the newest first. The oldest is open, the others are
+   * drafts.
+   */
   readonly invoiceIds: readonly [string, ...string[]];
 }
 
@@ -119,8 +122,8 @@ export async function chargesOf(
 }
 
 /**
- * Ends every subscription at the processor, before a test that moves the clock. The subscriptions of earlier tests would
- * be renewed too, and each renewal sends about ten webhooks.
+ * Ends every subscription at the processor, before a test that moves the clock. The subscriptions of earlier tests
+ * would be renewed too, and each renewal sends about ten webhooks.
  */
 export async function endSubscriptions({ stripe }: Pick<TestProcessor, 'stripe'>): Promise<void> {
   // Canceled ones are not in the list.

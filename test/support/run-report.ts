@@ -1,4 +1,6 @@
-/** What a part of the run said, if it failed. Printed again at the end, because often only the end of an output is kept. */
+/**
+ * What a part of the run said, if it failed. Printed again at the end, because often only the end of an output is kept.
+ */
 export interface Failure {
   /** The names of the tests that failed, or of the part. */
   readonly names: readonly string[];

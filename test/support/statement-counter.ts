@@ -45,7 +45,8 @@ export async function countStatements({
   const { line, url } = await lineToDatabase(databaseUrl, {
     onSent: (server) => {
       let hasResponded = true;
-      // The server reports once that it is ready after the start, and then after each statement and its synchronization.
+      // The server reports once that it is ready after the start, and then after each statement and its
+      // synchronization.
       let unended = 1;
       busy.add(server);
       server.once('close', () => busy.delete(server));

@@ -14,7 +14,10 @@ interface TestEvent {
 
 const cause = { kind: 'api', keyName: null, person: null, requestId: null, processorEventId: null } as const;
 
-/** Appends events, all in one transaction, and returns their ids, in order. No other process may append at the same time. */
+/**
+ * Appends events, all in one transaction, and returns their ids, in order. No other process may append at the same
+ * time.
+ */
 export async function appendForIds(sql: Sql, events: readonly TestEvent[]): Promise<readonly string[]> {
   await appendEvents(sql, ...events.map(eventOf));
   const stored = await sql<{ position: number; created_at: Date }>(

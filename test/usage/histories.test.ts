@@ -148,7 +148,10 @@ class History {
       assert.ok(limit !== null && used + quantity > limit, 'nothing is refused that fits');
   }
 
-  /** The processor's periods begin at whole seconds. An event of the same second, before the change, is in the window before. */
+  /**
+   * The processor's periods begin at whole seconds. An event of the same second, before the change, is in the window
+   * before.
+   */
   async #changePlan(): Promise<void> {
     await this.#advance(2);
     const subject = this.#pick(this.#subjects);

@@ -1,6 +1,6 @@
 /**
- * Counters are locked in one order, whatever changes them. Each test stops one transaction halfway, at a counter that the
- * test holds, and lets another one take the same counters meanwhile. In two orders they would deadlock.
+ * Counters are locked in one order, whatever changes them. Each test stops one transaction halfway, at a counter that
+ * the test holds, and lets another one take the same counters meanwhile. In two orders they would deadlock.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -8,7 +8,10 @@ import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
 const eventCount = effort({ short: 100_000, long: 5_000_000 });
-/** Pages of 8 kB that one statement may read. All events fill more than 7,000 in the short form, 350,000 in the long one. */
+/**
+ * Pages of 8 kB that one statement may read. All events fill more than 7,000 in the short form, 350,000 in the long
+ * one.
+ */
 const blocksMax = 2_000;
 /** What the list promises at five million events. */
 const requestMsMax = 50;

@@ -1,25 +1,23 @@
 /**
- * The promise of the webhook pipeline, tested with random histories: whatever order, repetition, delay or loss the events
- * arrive with, however often Till is killed, the mirrors end equal to the processor's own objects, and each effect is
- * counted once. `model/world.ts` says what can happen in a history, `model/event-delivery.ts` what happens to its events.
+ * The promise of the webhook pipeline, tested with random histories: whatever order, repetition, delay or loss the
+ * events arrive with, however often Till is killed, the mirrors end equal to the processor's own objects, and each
+ * effect is counted once. `model/world.ts` says what can happen in a history, `model/event-delivery.ts` what happens to
+ * its events.
  *
- * By hand, for longer or again:
- *   MODEL_RUNS=20000 npm run test:faults -- test/webhooks/model.test.ts
- *   MODEL_SEED=1234 MODEL_RUNS=100 npm test -- test/webhooks/model.test.ts
- * The seed decides all that happens and how it is delivered, but not how the workers' and the processor's responses
- * interleave: a failure that depends on that may take a few runs to come again.
+ * By hand, for longer or again: MODEL_RUNS=20000 npm run test:faults -- test/webhooks/model.test.ts MODEL_SEED=1234
+ * MODEL_RUNS=100 npm test -- test/webhooks/model.test.ts The seed decides all that happens and how it is delivered, but
+ * not how the workers' and the processor's responses interleave: a failure that depends on that may take a few runs to
+ * come again.
  *
- * It can fail. Each guard was taken out once, and this is what went red:
- *   an older event changes the row (`judge`)                      this test, permutations
- *   two values of one second: the row stays instead of a read     this test, permutations
- *   a repeated delivery is queued again                           this test: its counters
- *   recovery does not read the processor's list                   this test: lost events
- *   rows locked with `for update`; shared rows locked twice       this test (rarely), concurrency
- *   a deleted customer's unstarted subscription called canceled   this test (rarely), concurrency
- *   a final status yields to a newer time (`payment.ts`)          permutations; the sandbox's times never lie
- *   the row's time goes back with a response (`laterOf`)          permutations
- *   a response is dated by its object's creation (`answer-time`)  this test, responses
- *   a response is applied although the row has moved (`fold.ts`)  concurrency; here the gap is too short to be met
+ * It can fail. Each guard was taken out once, and this is what went red: an older event changes the row (`judge`)
+ * this test, permutations two values of one second: the row stays instead of a read     this test, permutations a
+ * repeated delivery is queued again                           this test: its counters recovery does not read the
+ * processor's list                   this test: lost events rows locked with `for update`; shared rows locked twice
+ * this test (rarely), concurrency a deleted customer's unstarted subscription called canceled   this test (rarely),
+ * concurrency a final status yields to a newer time (`payment.ts`)          permutations; the sandbox's times never lie
+ * the row's time goes back with a response (`laterOf`)          permutations a response is dated by its object's
+ * creation (`answer-time`)  this test, responses a response is applied although the row has moved (`fold.ts`)
+ * concurrency; here the gap is too short to be met
  */
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';

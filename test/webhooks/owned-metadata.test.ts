@@ -76,7 +76,8 @@ for (const kind of ['payment', 'subscription'] as const) {
       [type, `%${id}%`],
     );
     assert(event);
-    // As an event is stored whose object did not belong to Till at first: the metadata reduced to Till's id, and a mark.
+    // As an event is stored whose object did not belong to Till at first: the metadata reduced to Till's id, and a
+    // mark.
     const stored = { ...JSON.parse(event.payload), till_erased: true };
     const object = { ...stored.data.object, metadata: { till_id: id } };
     const show = async (created: number) => {

@@ -19,13 +19,14 @@ import {
   valuesOfSubscription,
 } from '../../src/model/subscription.ts';
 /**
- * Every order in which the events of a short life can arrive, instead of a sample of them. The pure fold is what decides,
- * so that is what is gone through in full; a sample goes through the inbox, the worker and the database as well.
+ * Every order in which the events of a short life can arrive, instead of a sample of them. The pure fold is what
+ * decides, so that is what is gone through in full; a sample goes through the inbox, the worker and the database as
+ * well.
  *
- * Where the times of two values overlap, only the processor can tell which is the last, so it is read, as the service does
- * it, and its response replaces the row. In a second pass it is also read after every batch, as API calls do at any time. It
- * is read both in the state of the latest event that has arrived and in its last state. After every step the row must be
- * as new as the newest state that has arrived.
+ * Where the times of two values overlap, only the processor can tell which is the last, so it is read, as the service
+ * does it, and its response replaces the row. In a second pass it is also read after every batch, as API calls do at
+ * any time. It is read both in the state of the latest event that has arrived and in its last state. After every step
+ * the row must be as new as the newest state that has arrived.
  */
 
 import assert from 'node:assert/strict';
@@ -226,7 +227,8 @@ test('a sample of the orders ends the same through the inbox, the workers and th
   const till = await startModelTill(backend, 0);
   const world: World = {
     histories: Array.from({ length: samplesOfEach }, () => sampleLives).flat(),
-    // A minute later refunds that fail have failed; a week later subscriptions have renewed, with another card once more.
+    // A minute later refunds that fail have failed; a week later subscriptions have renewed, with another card once
+    // more.
     clockMovesSeconds: [0, 61, 7 * 86_400 + 3_700, 7 * 86_400 + 3_700],
     faults: [],
     deliverySeed: 1,
@@ -460,7 +462,9 @@ const sampleLives: readonly (readonly (readonly Command[])[])[] = [
   ],
 ];
 
-/** Each customer's events. Those of refunds, disputes and invoice payments name the payment, those of plans no customer. */
+/**
+ * Each customer's events. Those of refunds, disputes and invoice payments name the payment, those of plans no customer.
+ */
 function byCustomer(events: readonly Stripe.Event[]): ReadonlyMap<string, readonly Stripe.Event[]> {
   const customerOf = new Map<string, string>();
   const named = ({ data: { object } }: Stripe.Event): string | undefined => {
@@ -522,7 +526,9 @@ interface Step<Row> {
   readonly isRead: boolean;
 }
 
-/** Every order, in batches of one, two and all, ends equal to the processor's object, and never goes back on the way. */
+/**
+ * Every order, in batches of one, two and all, ends equal to the processor's object, and never goes back on the way.
+ */
 function assertOrderProof<Row extends MirrorRow, Facts extends Dated>(life: Life<Row, Facts>): void {
   const views = life.events.map((facts) => JSON.stringify(life.view(life.born(facts))));
   const times = life.events.map(({ asOf }) => asOf.earliest.getTime());
@@ -549,8 +555,8 @@ function assertOrderProof<Row extends MirrorRow, Facts extends Dated>(life: Life
 }
 
 /**
- * Every step on the way of every order. What comes after a step depends only on its row and on what is still to arrive, so
- * where two orders come to the same row after the same events, they go on together.
+ * Every step on the way of every order. What comes after a step depends only on its row and on what is still to arrive,
+ * so where two orders come to the same row after the same events, they go on together.
  */
 function* everyStep<Row extends MirrorRow, Facts extends Dated>(
   life: Life<Row, Facts>,
@@ -576,8 +582,8 @@ function* everyStep<Row extends MirrorRow, Facts extends Dated>(
 }
 
 /**
- * Every batch that can come next, as the worker claims it: in the order in which the events happened, those of one second
- * as they came.
+ * Every batch that can come next, as the worker claims it: in the order in which the events happened, those of one
+ * second as they came.
  */
 function batchesOf<Facts extends Dated>(
   { events }: { readonly events: readonly Facts[] },
@@ -657,8 +663,8 @@ function* selections<T>(items: readonly T[], size: number): Generator<readonly T
 }
 
 /**
- * The seconds at which the events of a life happen: apart, all in one, and in pairs, with and without the last. For a life that ends in a final
- * status also backwards, because nothing can come after it, whatever the times say.
+ * The seconds at which the events of a life happen: apart, all in one, and in pairs, with and without the last. For a
+ * life that ends in a final status also backwards, because nothing can come after it, whatever the times say.
  */
 function timings(count: number, isFinal: boolean): readonly (readonly number[])[] {
   const indexes = Array.from({ length: count }, (_, index) => index);
@@ -836,10 +842,10 @@ function checkoutLife(events: readonly CheckoutFacts[]): Life<Checkout, Checkout
 }
 
 /**
- * A state is a status, the number of the period, the prices of the items, oldest first, and what else there is: a discount
- * (`d`), a scheduled change (`s`), a cancellation (`c`, or `e` by the end of a period alone), a card (`m`), an invoice
- * (`i`), a quantity (`q`), a reason of the cancellation (`r`), the price that Till marked as the main plan (`t`); after # the metadata. `gold.2` is the item
- * `2` with the price `gold`, and `seats*3` three of `seats`.
+ * A state is a status, the number of the period, the prices of the items, oldest first, and what else there is: a
+ * discount (`d`), a scheduled change (`s`), a cancellation (`c`, or `e` by the end of a period alone), a card (`m`), an
+ * invoice (`i`), a quantity (`q`), a reason of the cancellation (`r`), the price that Till marked as the main plan
+ * (`t`); after # the metadata. `gold.2` is the item `2` with the price `gold`, and `seats*3` three of `seats`.
  */
 function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
   const [values = '', note = ''] = state.split(' #');
@@ -943,8 +949,8 @@ function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscripti
 }
 
 /**
- * A state is a status, the amount due, the number of attempts, until when the lines bill, and whether an event shows only
- * some of them. A finalized invoice has a number and a PDF.
+ * A state is a status, the amount due, the number of attempts, until when the lines bill, and whether an event shows
+ * only some of them. A finalized invoice has a number and a PDF.
  */
 function invoiceFacts(state: string, at = 0): InvoiceFacts & { readonly isCut: boolean } {
   const [status = '', amountDue = '', attempts = '0', until = '', cut = ''] = state.split(' ');

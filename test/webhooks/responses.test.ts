@@ -1,6 +1,6 @@
 /**
- * What Till reads from the processor, or gets in response to a change, is newer than any event from before the request, and
- * stays when such an event arrives late.
+ * What Till reads from the processor, or gets in response to a change, is newer than any event from before the request,
+ * and stays when such an event arrives late.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,4 +1,7 @@
-/** What subscriptions charge is a payment: recorded once, in whatever order the events arrive, and refunded like any other. */
+/**
+ * What subscriptions charge is a payment: recorded once, in whatever order the events arrive, and refunded like any
+ * other.
+ */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, beforeEach, describe, test } from 'node:test';

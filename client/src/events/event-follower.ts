@@ -22,8 +22,8 @@ export interface FollowOptions extends EventFilters, Pick<RequestOptions, 'signa
   /** Begin after this event. Without it, begin with the oldest event that Till keeps. */
   readonly after?: string | undefined;
   /**
-   * The least time between two requests: events that happen meanwhile come together. Without it each event comes at once,
-   * which can be a request for each event.
+   * The least time between two requests: events that happen meanwhile come together. Without it each event comes at
+   * once, which can be a request for each event.
    */
   readonly intervalMs?: number | undefined;
   /**

@@ -105,8 +105,8 @@ test('under node:http it takes the raw body, and responds the same', async (t) =
 
 test('under node:http a body that is too large is refused before its end', async (t) => {
   const { address } = await serve(t);
-  // One byte too many, and no end. Nothing is unread when the server closes the connection: unread bytes would reset it,
-  // and the client may lose the response.
+  // One byte too many, and no end. Nothing is unread when the server closes the connection: unread bytes would reset
+  // it, and the client may lose the response.
   const chunks = [...Array.from({ length: 16 }, () => new Uint8Array(65_536)), new Uint8Array(1)];
   const stream = new ReadableStream({
     pull: async (controller) => {

@@ -18,9 +18,9 @@ export interface TillEventsOptions extends Pick<VerifyOptions, 'secret' | 'toler
 export type EventRequestHandler = (request: Request) => Promise<Response>;
 
 /**
- * Makes the handler of an event endpoint. It verifies a request of Till and calls the function for the type of its event.
- * If that function throws, the response is 500, and Till sends the event again. The same event can arrive more than
- * once: handle each `event.id` once.
+ * Makes the handler of an event endpoint. It verifies a request of Till and calls the function for the type of its
+ * event. If that function throws, the response is 500, and Till sends the event again. The same event can arrive more
+ * than once: handle each `event.id` once.
  */
 export function tillEvents({ on, onError = logError, ...verifying }: TillEventsOptions): EventRequestHandler {
   return async (request) => {

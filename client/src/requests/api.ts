@@ -4,8 +4,8 @@ import type { RequestOptions, WriteOptions } from '../options.ts';
 import type { Connection } from './connection.ts';
 
 /**
- * The operations of the API by their paths. The types come from the OpenAPI document, so that a path, a value or a method
- * that does not exist fails to compile.
+ * The operations of the API by their paths. The types come from the OpenAPI document, so that a path, a value or a
+ * method that does not exist fails to compile.
  */
 export class Api {
   readonly connection: Connection;

@@ -4,8 +4,9 @@ const apiPath = '/api/v1/';
 const positionPattern = /^([0-9a-f]+-)[0-9a-f]+$/;
 
 /**
- * The newest position that Till has sent. With it a list may be read from a replica of the database, once the replica has
- * what this client has seen. Without it Till reads the primary, so it is forgotten whenever a write may have had no position.
+ * The newest position that Till has sent. With it a list may be read from a replica of the database, once the replica
+ * has what this client has seen. Without it Till reads the primary, so it is forgotten whenever a write may have had no
+ * position.
  */
 export class NewestPosition {
   #position: string | undefined;
@@ -41,7 +42,9 @@ export interface PositionedRequest {
   readonly end: (response: { readonly status: number; readonly headers: Headers } | undefined) => void;
 }
 
-/** Responses may arrive in another order. After a failover of the database, positions of a new history replace the old. */
+/**
+ * Responses may arrive in another order. After a failover of the database, positions of a new history replace the old.
+ */
 function laterOf(known: string | undefined, position: string): string {
   const [, history] = positionPattern.exec(position) ?? [];
   const isKnownLater = known !== undefined && history !== undefined && known.startsWith(history);

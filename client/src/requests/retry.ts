@@ -26,7 +26,8 @@ export function isTemporary(error: unknown): error is TillError | TillConnection
 
 /**
  * How long to wait before the next attempt: a random part of a delay that doubles ("full jitter"), so that many callers
- * that failed together do not return together. It comes after the time that the response asked for, if it asked for any.
+ * that failed together do not return together. It comes after the time that the response asked for, if it asked for
+ * any.
  */
 export function retryDelayMs(
   error: TillError | TillConnectionError,

@@ -74,8 +74,8 @@ export class Events {
   }
 
   /**
-   * The newest place of the feed, for `after`. Undefined if there are no events yet. To begin with existing objects: get
-   * this place, read the objects, then follow from here.
+   * The newest place of the feed, for `after`. Undefined if there are no events yet. To begin with existing objects:
+   * get this place, read the objects, then follow from here.
    */
   async latestCursor(options?: RequestOptions): Promise<string | undefined> {
     const { nextCursor } = await this.#read({ objectId: noObject }, options);

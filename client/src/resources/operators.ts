@@ -121,8 +121,8 @@ export class Sandbox {
   }
 
   /**
-   * Deletes all objects of the sandbox, and everything that Till has stored about them. API keys, event endpoints and the
-   * audit log stay.
+   * Deletes all objects of the sandbox, and everything that Till has stored about them. API keys, event endpoints and
+   * the audit log stay.
    */
   reset(options?: RequestOptions): Promise<SandboxReset> {
     return this.#api.post('/api/v1/sandbox/reset', {}, options);

@@ -79,8 +79,8 @@ export class Usage {
 
   /**
    * Counts what a customer has used. Collects events for up to a second, and sends up to 1,000 together. Resolves when
-   * Till has counted the event. Rejects with a `UsageRejectedError` if Till rejects it, and with a `UsageNotSentError` if
-   * all attempts to send it failed, or `close` gave up. An invalid date is a `TypeError`.
+   * Till has counted the event. Rejects with a `UsageRejectedError` if Till rejects it, and with a `UsageNotSentError`
+   * if all attempts to send it failed, or `close` gave up. An invalid date is a `TypeError`.
    */
   async record(usage: UsageInput): Promise<void> {
     return this.#recorder.add(eventOf(usage));

@@ -33,8 +33,8 @@ export class UsageRejectedError extends Error {
 }
 
 /**
- * All attempts to send an event failed, or `close` gave up. Till may have counted it or not. Call `record` with `event` to
- * send it again: it has the same id and time, so it counts once. `cause` says why.
+ * All attempts to send an event failed, or `close` gave up. Till may have counted it or not. Call `record` with `event`
+ * to send it again: it has the same id and time, so it counts once. `cause` says why.
  */
 export class UsageNotSentError extends Error {
   override readonly name = 'UsageNotSentError';
@@ -81,8 +81,8 @@ export class UsageRecorder {
   }
 
   /**
-   * Accepts no more events, and sends what waits for at most 20 seconds. Rejects if events could not be sent, and says how
-   * many.
+   * Accepts no more events, and sends what waits for at most 20 seconds. Rejects if events could not be sent, and says
+   * how many.
    */
   async close(): Promise<void> {
     this.#isClosed = true;

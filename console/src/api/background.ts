@@ -17,8 +17,8 @@ export function watchInputs(): () => void {
 }
 
 /**
- * The headers of a request. Pages load again after changes, and would keep a session of a person who is gone from ever being
- * idle. So a request without a recent input says that it is in the background.
+ * The headers of a request. Pages load again after changes, and would keep a session of a person who is gone from ever
+ * being idle. So a request without a recent input says that it is in the background.
  */
 export function withBackground(headers: HeadersInit | undefined): Headers {
   const all = new Headers(headers);

@@ -20,7 +20,9 @@ export interface HistorySoFar {
   readonly isComplete: boolean;
 }
 
-/** The events of an object or a customer. The API returns the oldest first, so each read continues where the last ended. */
+/**
+ * The events of an object or a customer. The API returns the oldest first, so each read continues where the last ended.
+ */
 export class History {
   readonly #readPage: ReadPage;
   #of = '';

@@ -26,7 +26,9 @@ const listeners = new Set<Listener>();
 let position = 0;
 let readingPosition: Promise<unknown> = Promise.resolve();
 
-/** The position from which changes arrive. Waits until it is known, so that what is loaded afterwards needs no reload. */
+/**
+ * The position from which changes arrive. Waits until it is known, so that what is loaded afterwards needs no reload.
+ */
 export async function livePosition(): Promise<number> {
   await readingPosition;
   return position;
@@ -101,8 +103,8 @@ async function readPosition(signal: AbortSignal): Promise<string | undefined> {
 }
 
 /**
- * Asks again and again whether Till responds and reaches its database, and ends when it does not: a request that waits for
- * events would not notice.
+ * Asks again and again whether Till responds and reaches its database, and ends when it does not: a request that waits
+ * for events would not notice.
  */
 async function watchPulse(signal: AbortSignal): Promise<void> {
   const pause = () => new Promise((resolve) => setTimeout(resolve, pulseIntervalMs));

@@ -11,9 +11,9 @@ const placesMax = 50;
 const places = new Map<string, Place>();
 
 /**
- * Remembers what a list shows, so that the back button shows it at once and at the same place, while it is loaded again.
- * Each entry of the history has its own id, because the same list can be in it several times. Returns what the entry
- * showed before; undefined for a new entry, and after a reload of the tab.
+ * Remembers what a list shows, so that the back button shows it at once and at the same place, while it is loaded
+ * again. Each entry of the history has its own id, because the same list can be in it several times. Returns what the
+ * entry showed before; undefined for a new entry, and after a reload of the tab.
  */
 export function useListPlace<T>(url: string, value: T | undefined): T | undefined {
   const id = useMemo(entryId, [url]);

@@ -30,8 +30,8 @@ interface Loaded<T> {
 }
 
 /**
- * The load in progress. A reload waits for its end: if it started over, changes that come faster than responses would keep
- * it from ever ending.
+ * The load in progress. A reload waits for its end: if it started over, changes that come faster than responses would
+ * keep it from ever ending.
  */
 interface Progress {
   isLoading: boolean;
@@ -42,8 +42,8 @@ interface Progress {
 }
 
 /**
- * Loads from the API, again when the inputs of `load` change, and again after changes that `reloadOn` selects. With null
- * as inputs nothing is loaded.
+ * Loads from the API, again when the inputs of `load` change, and again after changes that `reloadOn` selects. With
+ * null as inputs nothing is loaded.
  */
 export function useResource<T>(
   load: (options: { readonly signal: AbortSignal }) => Promise<T>,

@@ -7,9 +7,13 @@ import { currentKey, isSignedIn, isSignedOut } from '../session.ts';
 import { beginExport, type ExportState, linksToDrop, withFile } from './export-state.ts';
 import { readFile } from './read-file.ts';
 
-/** Nine million rows, which is more than a list has. A list that grows as fast as it is read must not go on for ever. */
+/**
+ * Nine million rows, which is more than a list has. A list that grows as fast as it is read must not go on for ever.
+ */
 const filesMax = 100;
-/** With the delays between them, a busy server has half a minute, or as long as it asks for, up to a minute each time. */
+/**
+ * With the delays between them, a busy server has half a minute, or as long as it asks for, up to a minute each time.
+ */
 const attemptsMax = 8;
 /** Links to save files again. Browsers keep large blobs on the disk. */
 const keptBytesMax = 500_000_000;

@@ -19,8 +19,8 @@ interface FileRequest {
 }
 
 /**
- * Reads one file of a list to its end. A file that is not complete is an error. The API key must not be in an address, so a
- * link to the file is not enough.
+ * Reads one file of a list to its end. A file that is not complete is an error. The API key must not be in an address,
+ * so a link to the file is not enough.
  */
 export async function readFile({
   path,

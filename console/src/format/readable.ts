@@ -11,8 +11,8 @@ export function isInstant(value: unknown): value is string {
 }
 
 /**
- * The value of an object's field as text. An amount needs the currency, which is a field of the same object or of the one
- * that contains it.
+ * The value of an object's field as text. An amount needs the currency, which is a field of the same object or of the
+ * one that contains it.
  */
 export function readable(name: string, value: unknown, currency?: string): string {
   if (value === null || value === undefined || value === '') return 'none';

@@ -20,8 +20,8 @@ export interface Axis {
 }
 
 /**
- * An axis for values. It begins at 0. If a value is below 0, it has the same length on both sides of 0, so that 0 is its
- * middle.
+ * An axis for values. It begins at 0. If a value is below 0, it has the same length on both sides of 0, so that 0 is
+ * its middle.
  */
 export function axisOf(values: readonly (number | null)[]): Axis {
   const numbers = values.map((value) => value ?? 0);

@@ -4,7 +4,9 @@ import { plural } from '../format/words.ts';
 
 export const rowsPerPage = 25;
 
-/** In the session of the tab: addresses of pages, each with that of the page before it. A reload of the tab keeps them. */
+/**
+ * In the session of the tab: addresses of pages, each with that of the page before it. A reload of the tab keeps them.
+ */
 const storageName = 'till-pages-before';
 /** More pages than a person walks through. The oldest are forgotten first. */
 const pagesMax = 100;

@@ -27,8 +27,8 @@ function relativeNow(value: string): string | undefined {
 }
 
 /**
- * A time in the time zone of the installation, relative if it is near: `3 hours ago`. The exact one is in the title, and is
- * what screen readers read. Within a sentence or a range that needs a date, it is exact.
+ * A time in the time zone of the installation, relative if it is near: `3 hours ago`. The exact one is in the title,
+ * and is what screen readers read. Within a sentence or a range that needs a date, it is exact.
  */
 export function Time({
   value,

@@ -4,7 +4,9 @@ import { countries } from './countries.js';
 import { fieldsOf } from './field-sets.js';
 
 /** @typedef {import('./field-sets.js').Field} Field */
-/** @typedef {{ field: Field, input: HTMLInputElement | HTMLSelectElement, box: HTMLElement, error: HTMLElement }} Part */
+/**
+ * @typedef {{ field: Field, input: HTMLInputElement | HTMLSelectElement, box: HTMLElement, error: HTMLElement }} Part
+ */
 
 /** The fields of one element, in its frame. */
 export class ElementFrame {

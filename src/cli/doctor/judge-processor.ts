@@ -52,7 +52,9 @@ export function judgeAccount(
   return findings.all;
 }
 
-/** Both are times of a reset of the embedded sandbox: of the last one, and of the one that the rows followed. 0: never. */
+/**
+ * Both are times of a reset of the embedded sandbox: of the last one, and of the one that the rows followed. 0: never.
+ */
 export function judgeReset(lastResetMs: number, rowsAreOfMs: number): readonly Finding[] {
   const findings = new Findings('processor');
   if (lastResetMs !== rowsAreOfMs)

@@ -15,7 +15,9 @@ export type SignInResult =
 const nameLengthMax = 256;
 const emailPattern = /^[^\s\p{Cc}@]{1,64}@[^\s\p{Cc}@]{1,189}$/u;
 
-/** Who has signed in, and what their groups allow. The subject identifies a person; the e-mail address is for display. */
+/**
+ * Who has signed in, and what their groups allow. The subject identifies a person; the e-mail address is for display.
+ */
 export function personOfClaims(
   issuer: string,
   subject: string,
@@ -44,7 +46,9 @@ function shownText(text: string): string {
     .slice(0, nameLengthMax);
 }
 
-/** Whether the ID token alone decides. Many providers show the other claims only in the response to a further request. */
+/**
+ * Whether the ID token alone decides. Many providers show the other claims only in the response to a further request.
+ */
 export function isComplete(claims: Claims, groupsClaim: string): boolean {
   return claims['email'] !== undefined && claims[groupsClaim] !== undefined;
 }

@@ -181,7 +181,9 @@ export class DeliveryDispatcher {
     else lane.update(settings);
   }
 
-  /** Starts a lane if the lease is free, or its process is gone. A restart after a crash does not wait for the lease. */
+  /**
+   * Starts a lane if the lease is free, or its process is gone. A restart after a crash does not wait for the lease.
+   */
   async #open(row: LeasableEndpoint): Promise<void> {
     const { database, endpoints, ownerLock, logger } = this.#parts;
     const { owner } = ownerLock;

@@ -62,8 +62,8 @@ export class DeliveryListStore {
 }
 
 /**
- * The statement that reads a page of deliveries, and their events by primary key. The waiting deliveries of an event are
- * found endpoint by endpoint, because there are few endpoints. The time of an event excludes the weeks of finished
+ * The statement that reads a page of deliveries, and their events by primary key. The waiting deliveries of an event
+ * are found endpoint by endpoint, because there are few endpoints. The time of an event excludes the weeks of finished
  * deliveries before it; the day of margin is for clocks that differ.
  */
 export function deliveryStatement(

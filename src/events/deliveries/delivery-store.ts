@@ -80,8 +80,8 @@ export class DeliveryStore {
   }
 
   /**
-   * What is due next at an endpoint, with its events. Without the retries of `busy` objects, or the `busy` resends, which
-   * are in memory. The caller checks `dueInMs`.
+   * What is due next at an endpoint, with its events. Without the retries of `busy` objects, or the `busy` resends,
+   * which are in memory. The caller checks `dueInMs`.
    */
   async findWaiting(
     db: Queryable,
@@ -174,8 +174,8 @@ export class DeliveryStore {
   }
 
   /**
-   * Makes all deliveries that wait at an endpoint due, and its resends. With `startsAfresh`, their three days also begin
-   * again.
+   * Makes all deliveries that wait at an endpoint due, and its resends. With `startsAfresh`, their three days also
+   * begin again.
    */
   makeDue(tx: Transaction, endpointId: string, { startsAfresh }: { readonly startsAfresh: boolean }): void {
     for (const table of ['event_retries', 'event_resends'])

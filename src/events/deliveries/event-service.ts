@@ -66,8 +66,8 @@ export class EventService {
   }
 
   /**
-   * Sends an event again: to one endpoint, or to all that are enabled and want its type. Returns the deliveries that wait
-   * for it.
+   * Sends an event again: to one endpoint, or to all that are enabled and want its type. Returns the deliveries that
+   * wait for it.
    */
   async resend(id: string, endpointId: string | undefined): Promise<readonly Delivery[]> {
     const { database, deliveryList, endpoints, resends, onChanged } = this.#parts;

@@ -7,7 +7,9 @@ import type { QueuedDelivery } from './delivery-queue.ts';
 import type { DeliveryRecord, DeliveryStore } from './delivery-store.ts';
 import type { ResendStore } from './resend-store.ts';
 
-/** An attempt that has ended. Its outcome is null if nothing was sent, because the event is no longer kept or wanted. */
+/**
+ * An attempt that has ended. Its outcome is null if nothing was sent, because the event is no longer kept or wanted.
+ */
 export interface EndedDelivery {
   readonly delivery: QueuedDelivery;
   readonly outcome: DeliveryOutcome | null;
@@ -56,8 +58,8 @@ export interface RecordedBatch {
 }
 
 /**
- * Records attempts and the position of an endpoint in one transaction. Undefined if this process must no longer deliver to
- * it: another one holds the lease, the position went back, or the endpoint is deleted.
+ * Records attempts and the position of an endpoint in one transaction. Undefined if this process must no longer deliver
+ * to it: another one holds the lease, the position went back, or the endpoint is deleted.
  */
 export function recordDeliveries(
   { database, endpoints, deliveries, resends, random, retryDelayMs }: RecordParts,

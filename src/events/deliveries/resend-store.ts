@@ -45,8 +45,8 @@ export class ResendStore {
   }
 
   /**
-   * Queues the oldest failed deliveries of an endpoint, one for each of `ids`, and marks them. Those whose events are no
-   * longer kept, or still wait there, are only marked.
+   * Queues the oldest failed deliveries of an endpoint, one for each of `ids`, and marks them. Those whose events are
+   * no longer kept, or still wait there, are only marked.
    */
   async queueFailed(
     tx: Transaction,

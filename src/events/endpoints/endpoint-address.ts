@@ -37,8 +37,8 @@ export function literalAddress({ hostname }: URL): string | undefined {
 }
 
 /**
- * Why Till must not connect to this address, as the end of a sentence. Only addresses of the public internet are allowed:
- * others could reach services that trust their own network.
+ * Why Till must not connect to this address, as the end of a sentence. Only addresses of the public internet are
+ * allowed: others could reach services that trust their own network.
  */
 export function addressMistake(
   address: string,

@@ -26,8 +26,8 @@ const columns = `id, url, types, description, enabled, disabled_at as "disabledA
   created_at as "createdAt", updated_at as "updatedAt"`;
 
 /**
- * Locks endpoints by their ids, in this order. Every statement that writes several endpoints does so, so that two of them
- * cannot wait for each other.
+ * Locks endpoints by their ids, in this order. Every statement that writes several endpoints does so, so that two of
+ * them cannot wait for each other.
  */
 const lockedInOrder = (condition: string) =>
   `id in (select id from till.event_endpoints where ${condition} order by id for no key update)`;

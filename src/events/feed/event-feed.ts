@@ -103,8 +103,8 @@ export class EventFeed {
   }
 
   /**
-   * The events before a position, newest first; without one, the newest events. Reads like `page`. `last` is undefined if
-   * there are no older events.
+   * The events before a position, newest first; without one, the newest events. Reads like `page`. `last` is undefined
+   * if there are no older events.
    */
   async pageBack(
     before: FeedStart | undefined,
@@ -127,9 +127,9 @@ export class EventFeed {
   }
 
   /**
-   * The next events after a place. They come from the database at once, or the reader waits for them without a connection.
-   * A batch without events reports progress. Undefined if the signal aborts. A reader that calls this again and again
-   * keeps only the place in memory while it waits.
+   * The next events after a place. They come from the database at once, or the reader waits for them without a
+   * connection. A batch without events reports progress. Undefined if the signal aborts. A reader that calls this again
+   * and again keeps only the place in memory while it waits.
    */
   async next(
     after: FollowedPlace,

@@ -124,7 +124,9 @@ export class EventStreams {
     setTimeout(() => response.destroy(), endTimeoutMs).unref();
   }
 
-  /** Sends the events after a place. Returns the place that the reader has reached then. Undefined if the stream ends. */
+  /**
+   * Sends the events after a place. Returns the place that the reader has reached then. Undefined if the stream ends.
+   */
   async #sendNext(
     stream: Stream,
     after: FollowedPlace,

@@ -15,8 +15,8 @@ export interface StoredEvent extends EventPlace {
 }
 
 /**
- * The event as the API shows it. The stored JSON goes into the body without being parsed. The other values are ids, times
- * and names of types, which need no escapes.
+ * The event as the API shows it. The stored JSON goes into the body without being parsed. The other values are ids,
+ * times and names of types, which need no escapes.
  */
 export function bodyOf(event: StoredEvent): string {
   const { type, objectType, objectId, customerId, data, previous, cause } = event;

@@ -35,7 +35,9 @@ function changedFields(before: EventData, after: EventData): EventData | undefin
   return names.length === 0 ? undefined : Object.fromEntries(names.map((name) => [name, before[name]]));
 }
 
-/** An event as `till.append_events` takes it. `data` is its JSON. Readers of events see the cause, and not its trace. */
+/**
+ * An event as `till.append_events` takes it. `data` is its JSON. Readers of events see the cause, and not its trace.
+ */
 export function eventText(
   { type, objectType, objectId, customerId, previous, cause, traceparent }: Omit<NewEvent, 'data'>,
   data: string,

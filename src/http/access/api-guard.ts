@@ -88,10 +88,10 @@ export class ApiGuard {
   }
 
   /**
-   * The owner of an API key that a request presents. Wrong API keys are counted for their address, and refused with another
-   * status when there are too many. A right one is never refused for the wrong ones of others, which may share its address:
-   * those from the environment are known, and the requests that wait for stored ones share one lookup. A promise only if
-   * the API key is not known yet.
+   * The owner of an API key that a request presents. Wrong API keys are counted for their address, and refused with
+   * another status when there are too many. A right one is never refused for the wrong ones of others, which may share
+   * its address: those from the environment are known, and the requests that wait for stored ones share one lookup. A
+   * promise only if the API key is not known yet.
    */
   identify(presented: unknown, request: FastifyRequest): Caller | Promise<Caller> {
     const found = this.#find(presented, request);

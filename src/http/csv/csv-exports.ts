@@ -141,7 +141,9 @@ export class CsvExports {
     return body;
   }
 
-  /** The rows before the next file, however many there are by now: no row is in both files, and none is between them. */
+  /**
+   * The rows before the next file, however many there are by now: no row is in both files, and none is between them.
+   */
   async *#lines({ source, first, nextFile, reader }: StartedExport): AsyncGenerator<string, void> {
     const { columns, read } = source;
     const { rowsMax, pageRows, pageLength } = this.#limits;

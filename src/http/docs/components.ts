@@ -26,7 +26,10 @@ interface Reference {
   readonly $ref: string;
 }
 
-/** Moves the parameters that several operations share to the components of the document: of each name, the most frequent. */
+/**
+ * Moves the parameters that several operations share to the components of the document: of each name, the most
+ * frequent.
+ */
 export function shareParameters<T extends OpenapiDocument>(document: T): T {
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
   const parameters = operations

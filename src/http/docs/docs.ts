@@ -95,8 +95,8 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
 }
 
 /**
- * Adds the scope of a route: as the requirement of its security scheme, for tools, and to its description, because common
- * viewers do not show the former.
+ * Adds the scope of a route: as the requirement of its security scheme, for tools, and to its description, because
+ * common viewers do not show the former.
  */
 function describeScope(schema: FastifySchema, scope: Scope | undefined): FastifySchema {
   if (scope === undefined) return schema;

@@ -4,8 +4,8 @@ import { ProblemSchema, problemContentType, problemExample } from '../failures/p
 import type { OpenapiDocument } from './components.ts';
 
 /**
- * Adds to each operation a response for each status of its failures. The document contains every example once, and every
- * response that several operations share: inlined, they would be two thirds of it.
+ * Adds to each operation a response for each status of its failures. The document contains every example once, and
+ * every response that several operations share: inlined, they would be two thirds of it.
  */
 export function addProblemResponses<T extends OpenapiDocument>(
   document: T,

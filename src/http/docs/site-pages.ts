@@ -9,8 +9,8 @@ import { pagePolicy } from '../security-headers.ts';
 const builtSite = fileURLToPath(new URL('../../../site/dist', import.meta.url));
 
 /**
- * Serves the documentation at /docs, if it has been built. A request finds a file only among those that were there at the
- * start, so no path leads out of the folder.
+ * Serves the documentation at /docs, if it has been built. A request finds a file only among those that were there at
+ * the start, so no path leads out of the folder.
  */
 export function registerSitePages(app: FastifyInstance, folder = builtSite): void {
   const files = findFiles(folder);

@@ -4,7 +4,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 /** Letters, digits and the punctuation of common tracing ids; nothing that could forge a log line. */
 const safePattern = /^[\w.:-]{1,128}$/;
 
-/** What looks like an API key that Till has made. A caller who mixes up two headers must not leave it in logs and causes. */
+/**
+ * What looks like an API key that Till has made. A caller who mixes up two headers must not leave it in logs and
+ * causes.
+ */
 const keyPattern = /till_[\w-]{32}/;
 
 /** The caller's request id if it is safe to log, else a new one. */

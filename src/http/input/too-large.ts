@@ -16,8 +16,8 @@ type Check = (value: unknown, found: ErrorObject[]) => void;
 
 /**
  * Compiles a check that finds what is so large that checking its content would cost much more than reading it: a list
- * with too many items, an object with too many fields, a text of more than twice the length allowed. Ajv would visit all of
- * it, and describe every mistake. The check returns at most `mistakesMax`.
+ * with too many items, an object with too many fields, a text of more than twice the length allowed. Ajv would visit
+ * all of it, and describe every mistake. The check returns at most `mistakesMax`.
  */
 export function sizeCheck(schema: Sized): (value: unknown) => readonly ErrorObject[] {
   const check = checkOf(schema);

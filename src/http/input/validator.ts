@@ -39,10 +39,10 @@ interface Validate {
 type Fields = Record<string, unknown>;
 
 /**
- * Validates one part of a request: first its sizes, so that the work is bounded by what is allowed, and then its content.
- * Normalises its values: numbers in a query or path, which are always text, become numbers, and ids and currencies become
- * lower case, so that equal requests have equal values. Ajv's own coercion is off: it reads `1e400` as an integer, and an
- * empty text or `null` as 0.
+ * Validates one part of a request: first its sizes, so that the work is bounded by what is allowed, and then its
+ * content. Normalises its values: numbers in a query or path, which are always text, become numbers, and ids and
+ * currencies become lower case, so that equal requests have equal values. Ajv's own coercion is off: it reads `1e400`
+ * as an integer, and an empty text or `null` as 0.
  */
 export function compileValidator(schema: object, httpPart: string | undefined): Validate {
   // At the first request: a start would otherwise wait for the compiler, and most processes serve few of the routes.

@@ -87,8 +87,8 @@ export class Connections {
   }
 
   /**
-   * Closes connections that serve nothing, those of unknown callers first, and of these the one that was not used for the
-   * longest time. Whoever opens thousands of connections only displaces their own.
+   * Closes connections that serve nothing, those of unknown callers first, and of these the one that was not used for
+   * the longest time. Whoever opens thousands of connections only displaces their own.
    */
   #makeRoom(): void {
     const unused = [...this.#open]

@@ -16,8 +16,8 @@ export interface OpenReply {
 }
 
 /**
- * What a request does now. While its body arrives, or while it waits for the processor or for another request, it keeps a
- * connection and some memory, but does not slow other requests down.
+ * What a request does now. While its body arrives, or while it waits for the processor or for another request, it keeps
+ * a connection and some memory, but does not slow other requests down.
  */
 type Phase = 'arriving' | 'working' | 'waiting';
 
@@ -51,9 +51,9 @@ declare module 'fastify' {
 }
 
 /**
- * The requests in progress, as a linked list. A map that entries join and leave is copied every few hundred requests, and
- * V8 lets each copy refer to the next one. Once a copy is in the old generation, the requests of all later copies stay in
- * memory until the next full garbage collection, and the heap grows to three times its size (decision 0034).
+ * The requests in progress, as a linked list. A map that entries join and leave is copied every few hundred requests,
+ * and V8 lets each copy refer to the next one. Once a copy is in the old generation, the requests of all later copies
+ * stay in memory until the next full garbage collection, and the heap grows to three times its size (decision 0034).
  */
 export class OpenRequests {
   #oldest: OpenRequest | undefined;

@@ -19,9 +19,9 @@ export interface OverloadLimits {
 }
 
 /**
- * A busy process responds within milliseconds and works on a few hundred requests. When they have taken half a second, or
- * are a thousand, webhooks are refused: the processor sends them again later. When it is twice as bad, everyone else is
- * refused too: an error at once is better than a long wait.
+ * A busy process responds within milliseconds and works on a few hundred requests. When they have taken half a second,
+ * or are a thousand, webhooks are refused: the processor sends them again later. When it is twice as bad, everyone else
+ * is refused too: an error at once is better than a long wait.
  */
 export const overloadLimits: OverloadLimits = {
   webhooks: { working: 1_000, ageMs: 500 },

@@ -20,7 +20,9 @@ export interface Pauses {
 /** A pause takes a fraction of a second. Longer than the requests that it waits for usually take. */
 const waitMsMax = 15_000;
 
-/** Lets the requests to the API wait while their door is closed. Register it before what measures how long they take. */
+/**
+ * Lets the requests to the API wait while their door is closed. Register it before what measures how long they take.
+ */
 export function registerPauses(app: FastifyInstance, pauses: Pauses): void {
   const { door } = pauses;
   app.addHook('onRoute', (route) => {

@@ -24,9 +24,9 @@ interface OfApplication {
 }
 
 /**
- * Limits what the responses that their callers have not read yet may take together, for each application. Anyone with an
- * API key could otherwise request large pages and read none, until the process has no memory. If there is too much, the
- * response that has waited longest is cut off: its caller has had the most time. A single response is always sent.
+ * Limits what the responses that their callers have not read yet may take together, for each application. Anyone with
+ * an API key could otherwise request large pages and read none, until the process has no memory. If there is too much,
+ * the response that has waited longest is cut off: its caller has had the most time. A single response is always sent.
  */
 export class UnsentResponses {
   readonly #logger: Logger;

@@ -10,7 +10,9 @@ declare module 'fastify' {
     isLogged: boolean;
   }
   interface FastifyInstance {
-    /** Logs a request once. A stream calls it when its caller has disconnected: the framework only reports its own end. */
+    /**
+     * Logs a request once. A stream calls it when its caller has disconnected: the framework only reports its own end.
+     */
     logRequest(request: FastifyRequest, reply: FastifyReply): void;
   }
 }

@@ -7,8 +7,8 @@ export const watchdogName = 'till-postgres-watchdog';
 
 /**
  * The kernel closes the pipe when this process dies, for whatever reason. `read` then returns, and the shell shuts the
- * server down, which nothing else would do. A signal that stops this process must not reach the server directly, because
- * requests may still need it.
+ * server down, which nothing else would do. A signal that stops this process must not reach the server directly,
+ * because requests may still need it.
  */
 const script = 'read -r _; kill -INT "$1"';
 

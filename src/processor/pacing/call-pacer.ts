@@ -44,8 +44,8 @@ interface PacerOptions {
 }
 
 /**
- * Lets calls begin as fast as the processor allows. Calls that cannot begin yet wait in a fair queue, and one that would
- * wait for too long is refused at once. While no limit is known, this is a counter.
+ * Lets calls begin as fast as the processor allows. Calls that cannot begin yet wait in a fair queue, and one that
+ * would wait for too long is refused at once. While no limit is known, this is a counter.
  */
 export class CallPacer {
   readonly #options: PacerOptions;
@@ -67,8 +67,8 @@ export class CallPacer {
   }
 
   /**
-   * Begins a call. A promise if it has to wait. Throws if it would wait longer than `patienceMs`, or if too many calls are
-   * in progress.
+   * Begins a call. A promise if it has to wait. Throws if it would wait longer than `patienceMs`, or if too many calls
+   * are in progress.
    */
   begin(call: PacedCall, patienceMs: number): Promise<void> | undefined {
     const { limits, inFlightMax } = this.#options;
@@ -89,8 +89,8 @@ export class CallPacer {
   }
 
   /**
-   * Lets a call in progress make another attempt, before all others of its caller. A promise if it has to wait; false if
-   * it could not begin within `patienceMs`.
+   * Lets a call in progress make another attempt, before all others of its caller. A promise if it has to wait; false
+   * if it could not begin within `patienceMs`.
    */
   again(call: PacedCall, patienceMs: number): Promise<boolean> | undefined {
     if (!this.#options.limits.isActive(this.#nowMs)) return undefined;

@@ -70,7 +70,9 @@ export class FairQueue<Item extends Queued> {
     this.#size -= 1;
   }
 
-  /** How many items begin before a new one of this group, as the groups take turns. Only those of `endpoint`, if given. */
+  /**
+   * How many items begin before a new one of this group, as the groups take turns. Only those of `endpoint`, if given.
+   */
   countAhead(groupName: string, endpoint?: string): number {
     const counts = this.#groups.map(({ name, items }) => ({
       name,

@@ -5,8 +5,8 @@ export interface BucketSize {
 }
 
 /**
- * The part of a limit that may be used at once. The processor counts by the second, so a full bucket and what flows into
- * it within a second are together one limit. A larger bucket would leave less for a steady flow.
+ * The part of a limit that may be used at once. The processor counts by the second, so a full bucket and what flows
+ * into it within a second are together one limit. A larger bucket would leave less for a steady flow.
  */
 const burstShare = 0.08;
 /**

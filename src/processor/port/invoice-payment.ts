@@ -31,7 +31,9 @@ export interface InvoicePaymentCalls {
    * by itself, neither now nor later.
    */
   finalize(order: KeyedWrite & { readonly processorInvoiceId: string }): Promise<void>;
-  /** Voids an unpaid invoice, so that the customer can no longer pay it. The processor decides if it is paid meanwhile. */
+  /**
+   * Voids an unpaid invoice, so that the customer can no longer pay it. The processor decides if it is paid meanwhile.
+   */
   void(order: KeyedWrite & { readonly processorInvoiceId: string }): Promise<'void' | 'paid'>;
   /**
    * Charges the payment method at once, without the customer. A draft is finalized first, and stays open if the charge

@@ -120,8 +120,8 @@ export interface PlanCalls {
     },
   ): Promise<Attempt<PlanFacts>>;
   /**
-   * Changes the product, then the price if `addOn` or `repeatable` is given. Of a price, only these can change. Repeating
-   * both changes has no further effect.
+   * Changes the product, then the price if `addOn` or `repeatable` is given. Of a price, only these can change.
+   * Repeating both changes has no further effect.
    */
   update(
     change: KeyedWrite &
@@ -164,7 +164,9 @@ export interface PaymentCalls {
     change: KeyedWrite & PaymentChange & { readonly processorPaymentIntentId: string },
   ): Promise<Attempt<PaymentFacts>>;
   cancel(order: KeyedWrite & { readonly processorPaymentIntentId: string }): Promise<Attempt<PaymentFacts>>;
-  /** Captures an authorised payment. The payment carries the mark of the capture, which shows whether it took effect. */
+  /**
+   * Captures an authorised payment. The payment carries the mark of the capture, which shows whether it took effect.
+   */
   capture(order: KeyedWrite & NewCapture): Promise<Attempt<PaymentFacts>>;
   /** The payment, if a capture with this mark took effect. */
   findCapture(lookUp: Omit<NewCapture, 'amount'>): Promise<Marked<PaymentFacts> | null>;

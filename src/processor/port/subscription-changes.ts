@@ -14,8 +14,8 @@ export interface SubscriptionChangeCalls {
   /** Fails if the processor does not know the subscription. */
   read(processorSubscriptionId: string): Promise<ChangeableSubscription>;
   /**
-   * Changes the items now in one call, and sets the marks together with the change. A change that is billed but not paid at once
-   * waits for its payment, and the subscription stays as it is. A declined change is dropped.
+   * Changes the items now in one call, and sets the marks together with the change. A change that is billed but not
+   * paid at once waits for its payment, and the subscription stays as it is. A declined change is dropped.
    */
   changeNow(
     order: ChangeOrder & ItemsChange & { readonly changeMarks: readonly string[] },
@@ -51,8 +51,8 @@ export interface SubscriptionChangeCalls {
   ): Promise<ChangeableSubscription>;
   /**
    * Makes sure that the next invoice bills the unbilled amounts of earlier changes, and has the discounts for one
-   * invoice, even if the invoice of a dropped change has taken them. If the subscription has ended, even before its first
-   * payment, that is the next invoice of the customer, which has what belongs to no subscription.
+   * invoice, even if the invoice of a dropped change has taken them. If the subscription has ended, even before its
+   * first payment, that is the next invoice of the customer, which has what belongs to no subscription.
    */
   restoreUnbilled(subscription: Pick<SubscriptionFacts, 'processorSubscriptionId' | 'status'>): Promise<void>;
   /** Null if no invoice will follow, because the subscription ends first. */
@@ -76,7 +76,9 @@ export interface ChangeableSubscription {
   readonly items: readonly [ChangeableItem, ...ChangeableItem[]];
   /** The invoice of a change that waits for its payment. */
   readonly changeInvoiceId: string | null;
-  /** The void invoice of the latest change, if it has used up a discount that the subscription does not have again yet. */
+  /**
+   * The void invoice of the latest change, if it has used up a discount that the subscription does not have again yet.
+   */
   readonly unrestoredInvoiceId: string | null;
   /** The processor's id of the object that plans later periods. Null if there is none. */
   readonly processorPlanningId: string | null;

@@ -38,7 +38,8 @@ export interface ChangeEffect {
 }
 
 /**
- * Changes plans or quantities now, unless an earlier call of the same request already has, even one whose claim is lost.
+ * Changes plans or quantities now, unless an earlier call of the same request already has, even one whose claim is
+ * lost.
  */
 export async function changeNow(
   parts: SubscriptionParts,

@@ -11,8 +11,8 @@ import type { ChangeNow, TermsChange } from './subscription-patch.ts';
 type ReadCalls = Pick<Processor, 'subscriptions' | 'invoices'>;
 
 /**
- * Fails if the state of the subscription forbids a change of plan or quantity. A change and its preview both call it, so
- * that a preview is refused exactly when its change is.
+ * Fails if the state of the subscription forbids a change of plan or quantity. A change and its preview both call it,
+ * so that a preview is refused exactly when its change is.
  */
 export async function refuseChange(
   processor: ReadCalls,

@@ -75,8 +75,8 @@ export class EntitlementStore {
   #hasManyCounters = false;
 
   /**
-   * Reads what was used in windows that end after `since`. A plan that was made while there were few counters reads all of
-   * them, and is kept. So there is one for few counters, and another that is made once there are many.
+   * Reads what was used in windows that end after `since`. A plan that was made while there were few counters reads all
+   * of them, and is kept. So there is one for few counters, and another that is made once there are many.
    */
   async findWithUsage(db: Queryable, search: Search, since: Date): Promise<readonly EntitledCustomer[]> {
     const name = `find_entitlements_${search.by}${this.#hasManyCounters ? '_many' : ''}`;

@@ -28,8 +28,8 @@ const { usual, leavesPages } = effort<{
 /**
  * Asserts that axe-core finds nothing wrong. In the short form, a check of the console that asks for no rules is one of
  * the open dialog: every-page.test.ts checks each page, and loading axe-core takes as long as the page itself. Behind a
- * modal dialog everything is inert, so only the dialog is checked. It is evaluated, because the policy of the page blocks
- * script tags.
+ * modal dialog everything is inert, so only the dialog is checked. It is evaluated, because the policy of the page
+ * blocks script tags.
  */
 export async function expectAccessible(
   page: Page,

@@ -14,7 +14,10 @@ import { createWorld, type World } from './world.ts';
 /** Far more than any step needs on a busy machine. A signal that never comes must end the test. */
 const stepTimeoutMs = 20_000;
 
-/** All tabs share a process, which compiles the console and axe-core once. Optimised code would not repay its compilation. */
+/**
+ * All tabs share a process, which compiles the console and axe-core once. Optimised code would not repay its
+ * compilation.
+ */
 const chromiumArgs = ['--process-per-site', '--js-flags=--single-threaded,--no-opt'];
 
 /** How a test sees the console, if not on a desktop. */
@@ -64,8 +67,8 @@ interface BrowserTestOptions extends TabOptions {
 }
 
 /**
- * A test in a tab of its own, which is signed in only if the test does so. It fails if anything goes wrong in the page that
- * the test does not expect.
+ * A test in a tab of its own, which is signed in only if the test does so. It fails if anything goes wrong in the page
+ * that the test does not expect.
  */
 export function browserTest(
   name: string,

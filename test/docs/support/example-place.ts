@@ -76,7 +76,9 @@ export async function openPlace(life: Lifetime, till: ExampleTill): Promise<Exam
   };
 }
 
-/** The packages that the examples import, as in a project that has installed them. The client is that of this checkout. */
+/**
+ * The packages that the examples import, as in a project that has installed them. The client is that of this checkout.
+ */
 export async function installPackages(folder: string): Promise<void> {
   const modules = join(folder, 'node_modules');
   await mkdir(join(modules, '@till/client'), { recursive: true });

@@ -40,8 +40,9 @@ const notRunPattern = /^not run: (\S.*)$/;
 const filePattern = /^(?:\/\/|<!--) ([\w./-]+\.(?:tsx?|html))(?: -->)?\n/;
 
 /**
- * Sorts the blocks of a page by what a test does with them. `sh` and `ts` are run. `json` after them is the response
- * to the commands before it, and `text` what they print. `text` elsewhere is not an example. A block that names its file is a part of an application.
+ * Sorts the blocks of a page by what a test does with them. `sh` and `ts` are run. `json` after them is the response to
+ * the commands before it, and `text` what they print. `text` elsewhere is not an example. A block that names its file
+ * is a part of an application.
  */
 export function readExamples(blocks: readonly CodeBlock[]): PageExamples {
   const shell: ShellExample[] = [];

@@ -26,8 +26,8 @@ export function joinBlocks(blocks: readonly CodeBlock[]): string {
 }
 
 /**
- * Runs the module of a page, and compares what it prints with the comments that say so. `exports` are the lines with which
- * the page sets variables in the shell: no others of them are set.
+ * Runs the module of a page, and compares what it prints with the comments that say so. `exports` are the lines with
+ * which the page sets variables in the shell: no others of them are set.
  */
 export async function runTypescript(
   blocks: readonly CodeBlock[],

@@ -27,8 +27,8 @@ export interface CheckOptions {
 }
 
 /**
- * Nothing acknowledged is lost, nothing was done twice, the mirrors are true, events report all of it, and no response was
- * late or unreadable.
+ * Nothing acknowledged is lost, nothing was done twice, the mirrors are true, events report all of it, and no response
+ * was late or unreadable.
  */
 export async function checkRig(rig: Rig, load: Load, options: CheckOptions = {}): Promise<void> {
   for (const till of rig.tills) await till.assertAlive();

@@ -4,8 +4,8 @@ import { codeOf } from '../../../src/platform/unavailable.ts';
 const deadlockCode = '40P01';
 
 /**
- * Kept by the service itself, in one row, by triggers or functions, or counted from others: an older process writes them
- * only by writing the others.
+ * Kept by the service itself, in one row, by triggers or functions, or counted from others: an older process writes
+ * them only by writing the others.
  */
 const keptTables = [
   'migrations',
@@ -35,8 +35,8 @@ interface Table {
 }
 
 /**
- * A process of an earlier release, as far as the database can tell: it knows the tables and columns that were there when
- * it started, by name, and goes on adding, changing and reading rows of them.
+ * A process of an earlier release, as far as the database can tell: it knows the tables and columns that were there
+ * when it started, by name, and goes on adding, changing and reading rows of them.
  */
 export class OlderProcess {
   readonly #client: pg.Client;
@@ -139,7 +139,8 @@ async function readTables(client: pg.Client): Promise<readonly Table[]> {
   return rows.map(({ name, columns, unique_columns }) => ({
     name,
     columns,
-    // A UUID is a text as well, and of the texts those that are unique carry no meaning, unless they refer to other rows.
+    // A UUID is a text as well, and of the texts those that are unique carry no meaning, unless they refer to other
+    // rows.
     fresh: new Map(unique_columns.map((column) => [column, 'gen_random_uuid()'])),
   }));
 }

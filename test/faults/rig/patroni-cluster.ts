@@ -56,7 +56,9 @@ export interface ClusterOptions {
   readonly isSynchronous: boolean;
 }
 
-/** Three PostgreSQL servers under Patroni, with etcd and HAProxy, all on this machine. docs/scaling.md has the settings. */
+/**
+ * Three PostgreSQL servers under Patroni, with etcd and HAProxy, all on this machine. docs/scaling.md has the settings.
+ */
 export class PatroniCluster {
   readonly #folder: string;
   readonly #options: ClusterOptions;
@@ -142,7 +144,9 @@ export class PatroniCluster {
     assert.equal(response.status, 200, await response.text());
   }
 
-  /** The machine of the primary dies: not one of its processes does anything more. Resolves with what starts it again. */
+  /**
+   * The machine of the primary dies: not one of its processes does anything more. Resolves with what starts it again.
+   */
   async killPrimary(): Promise<() => Promise<void>> {
     const [node] = await this.#primaries();
     assert.ok(node, 'there is a primary');
@@ -150,7 +154,10 @@ export class PatroniCluster {
     return () => this.#startNode(node);
   }
 
-  /** From now on no standby gets what the primary commits. Only an asynchronous primary goes on. Resolves with what ends it. */
+  /**
+   * From now on no standby gets what the primary commits. Only an asynchronous primary goes on. Resolves with what ends
+   * it.
+   */
   async pauseReplication(): Promise<() => void> {
     await this.isWhole();
     for (const { line } of this.#nodes) line?.cut();

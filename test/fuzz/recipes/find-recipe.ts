@@ -5,7 +5,10 @@ import { operating, operatingAlone } from './operating.ts';
 import { planTerms } from './plan-terms.ts';
 import type { Recipe, Recipes } from './recipe.ts';
 
-/** The recipe for a case of an operation. Undefined if there is none. It says whether no other request may be in progress meanwhile. */
+/**
+ * The recipe for a case of an operation. Undefined if there is none. It says whether no other request may be in
+ * progress meanwhile.
+ */
 export function findRecipe(
   code: string,
   operation: Documented,

@@ -1,6 +1,6 @@
 /**
- * What the types of the installed package allow, and what they refuse: a line below `@ts-expect-error` must not compile.
- * Compiled by test/packages/sandbox.test.ts, and never run.
+ * What the types of the installed package allow, and what they refuse: a line below `@ts-expect-error` must not
+ * compile. Compiled by test/packages/sandbox.test.ts, and never run.
  */
 import { type Sandbox, startSandbox } from '@till/sandbox';
 import { payCheckout } from '@till/sandbox/playwright';

@@ -13,7 +13,10 @@ import { projectFolder } from '../../support/till-in-child.ts';
 /** A version that no release has. */
 export const testVersion = '0.0.0-test';
 
-/** In the short form, what the server depends on is that of the checkout: npm needs 12 s of CPU time to install it again. */
+/**
+ * In the short form, what the server depends on is that of the checkout: npm needs 12 s of CPU time to install it
+ * again.
+ */
 export const npmInstallsServer = effort({ short: false, long: true });
 
 /** The server brings 80 packages. This is for a busy machine and a slow network. */

@@ -17,9 +17,9 @@ interface Indexed<Object> {
 }
 
 /**
- * No entitlement is older than the newest event that Till has processed: it follows from that version of the subscription
- * and the invoices that are known to be paid, or from later ones. `events` are all of the processor's, oldest first, read
- * after the entitlements, which were read `from` a time `to` another by the processor's clock.
+ * No entitlement is older than the newest event that Till has processed: it follows from that version of the
+ * subscription and the invoices that are known to be paid, or from later ones. `events` are all of the processor's,
+ * oldest first, read after the entitlements, which were read `from` a time `to` another by the processor's clock.
  */
 export function assertEntitledNotOlder(
   shown: readonly ShownEntitlement[],

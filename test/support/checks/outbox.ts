@@ -34,8 +34,8 @@ export function readEvents(sql: Sql, objectId?: string): Promise<readonly Stored
 
 /**
  * The events contain all that the API shows: every object, rebuilt from its events, is as the API shows it. Each event
- * follows from the one before it, and each changes something. A subscription that entitles from the beginning says so in
- * an event of its own. A released authorisation has no events. The numbers that are counted from them are right.
+ * follows from the one before it, and each changes something. A subscription that entitles from the beginning says so
+ * in an event of its own. A released authorisation has no events. The numbers that are counted from them are right.
  */
 export async function assertEventsComplete(client: Pick<Client, 'get'>, sql: Sql): Promise<void> {
   const deleted = new Set(

@@ -20,8 +20,9 @@ interface PlanRow {
 const perYear = { day: 365n, week: 52n, month: 12n, year: 1n };
 
 /**
- * The moves of monthly revenue, trials and recoveries of each day, from all events. It remembers every subscription, and
- * adds up those of a customer before and after each event: the overview stores only the sum, and adds the difference.
+ * The moves of monthly revenue, trials and recoveries of each day, from all events. It remembers every subscription,
+ * and adds up those of a customer before and after each event: the overview stores only the sum, and adds the
+ * difference.
  */
 export async function computeHistory(sql: Sql, timeZone: string): Promise<readonly string[]> {
   const events = await sql<{ day: string; data: View }>(

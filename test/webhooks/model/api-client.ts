@@ -1,7 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Client, Method } from '../../support/client.ts';
 
-/** After a 5xx, the documentation says to repeat the request with the same idempotency key. Faults last for seven calls. */
+/**
+ * After a 5xx, the documentation says to repeat the request with the same idempotency key. Faults last for seven calls.
+ */
 const attemptsMax = 10;
 /** Declined charges, and refusals that another change meanwhile can cause. */
 const refusals = [402, 404, 409, 422];
@@ -12,8 +14,8 @@ export interface ApiClient {
 }
 
 /**
- * Till's API as a well-behaved client uses it. The faults of the model pass with their calls, so a client repeats a request
- * at once. At a processor with limits it waits as long as the response says.
+ * Till's API as a well-behaved client uses it. The faults of the model pass with their calls, so a client repeats a
+ * request at once. At a processor with limits it waits as long as the response says.
  */
 export function createApiClient(client: Client, { waits = false } = {}): ApiClient {
   return {

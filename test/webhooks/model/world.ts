@@ -28,7 +28,10 @@ export const disputeResponses = [
 
 export type DisputeResponse = (typeof disputeResponses)[number];
 
-/** One thing that happens. `which` picks among what the history has created so far; with nothing to pick, nothing happens. */
+/**
+ * One thing that happens. `which` picks among what the history has created so far; with nothing to pick, nothing
+ * happens.
+ */
 export type Command =
   | { readonly what: 'pay'; readonly amount: number; readonly card: Card | null }
   | { readonly what: 'authorise'; readonly amount: number; readonly card: Card }

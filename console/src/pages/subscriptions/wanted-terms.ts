@@ -90,8 +90,8 @@ export function selectablePlans(plans: readonly Plan[], current: Plan | undefine
 }
 
 /**
- * The add-ons that a subscription to a main plan can have: active ones with its currency and interval, and those that it
- * has.
+ * The add-ons that a subscription to a main plan can have: active ones with its currency and interval, and those that
+ * it has.
  */
 export function selectableAddOns(
   plans: readonly Plan[],

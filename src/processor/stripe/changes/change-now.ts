@@ -48,8 +48,8 @@ export async function settleWaitingChange(
 }
 
 /**
- * How the payment of a waiting change stands. If it was declined, its invoice is voided, because paying that later would
- * apply the change.
+ * How the payment of a waiting change stands. If it was declined, its invoice is voided, because paying that later
+ * would apply the change.
  */
 export async function settleCharge(
   context: AdapterContext,
@@ -65,9 +65,9 @@ export async function settleCharge(
 }
 
 /**
- * The parameters of a change and of its preview, so that both cost the same. What is billed follows from them: `invoice`
- * bills the proration now, a new period bills it with the whole period now, `nextInvoice` leaves it to the next invoice,
- * and `none` bills nothing.
+ * The parameters of a change and of its preview, so that both cost the same. What is billed follows from them:
+ * `invoice` bills the proration now, a new period bills it with the whole period now, `nextInvoice` leaves it to the
+ * next invoice, and `none` bills nothing.
  */
 export function changeParams({ items, proration, prorationDate, startsPeriod }: ItemsChange) {
   return {

@@ -5,8 +5,8 @@ import { WireObject } from '../wire/wire-object.ts';
 type Phase = Stripe.SubscriptionScheduleUpdateParams.Phase;
 
 /**
- * Settings of a phase that Till does not set, but the dashboard can. New phases name them again, because a phase without
- * them takes the defaults of the schedule. One-time items are not among them.
+ * Settings of a phase that Till does not set, but the dashboard can. New phases name them again, because a phase
+ * without them takes the defaults of the schedule. One-time items are not among them.
  */
 export function settingsOf(phase: WireObject): Partial<Phase> {
   const onBehalfOf = phase.optional('reference', 'on_behalf_of');

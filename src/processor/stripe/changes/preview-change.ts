@@ -87,7 +87,9 @@ interface Dropped {
 
 const nothing: Dropped = { items: [], returnedBalance: 0, voided: null };
 
-/** The invoice that the change voids first. If there is none, the void one whose items and discounts it restores first. */
+/**
+ * The invoice that the change voids first. If there is none, the void one whose items and discounts it restores first.
+ */
 function droppedInvoiceOf({ changeInvoiceId, unrestoredInvoiceId }: PreviewedChange['found']): string | null {
   return changeInvoiceId ?? unrestoredInvoiceId;
 }

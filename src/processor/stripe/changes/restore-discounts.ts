@@ -141,8 +141,8 @@ async function restoreFirstOrByTill(
 }
 
 /**
- * The parameter that redeems each discount again. Redeeming a limited coupon or code again would take a redemption from someone else, so Till
- * restores it by a coupon of its own from the start.
+ * The parameter that redeems each discount again. Redeeming a limited coupon or code again would take a redemption from
+ * someone else, so Till restores it by a coupon of its own from the start.
  */
 async function sourcesOf(
   context: AdapterContext,

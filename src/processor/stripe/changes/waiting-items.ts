@@ -113,7 +113,9 @@ async function restore({ stripe, call }: AdapterContext, item: InvoiceItem): Pro
   if (attempt.outcome !== 'done') throw notReached(attempt, 'invoice', 'void');
 }
 
-/** A change and a new period create only items of their subscription, so any other item has waited, even without a mark. */
+/**
+ * A change and a new period create only items of their subscription, so any other item has waited, even without a mark.
+ */
 export function hasWaited(item: InvoiceItem): boolean {
   return isMarked(item) || isOfCustomer(item);
 }

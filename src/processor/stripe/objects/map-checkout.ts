@@ -64,7 +64,9 @@ function itemOf(line: WireObject): CheckoutFacts['items'][number] {
   };
 }
 
-/** A session does not show when it was completed. Its subscription, charge or set-up attempt is created at that moment. */
+/**
+ * A session does not show when it was completed. Its subscription, charge or set-up attempt is created at that moment.
+ */
 function completionOf(session: WireObject): Date | null {
   const charge = session.optional('object', 'payment_intent')?.optional('object', 'latest_charge');
   const setup = session.optional('object', 'setup_intent')?.optional('object', 'latest_attempt');

@@ -23,8 +23,8 @@ export interface CallLimits {
   /** Retries after the first attempt. More would only add to the load of a processor that is down. */
   readonly retriesMax: number;
   /**
-   * The delay before the first retry. It doubles before each of the next two. Half of it is random, so that callers don't retry
-   * at the same time.
+   * The delay before the first retry. It doubles before each of the next two. Half of it is random, so that callers
+   * don't retry at the same time.
    */
   readonly retryDelayMs: number;
 }
@@ -40,8 +40,8 @@ export const callLimits: CallLimits = {
 const attemptTimeoutMsMin = 20;
 
 /**
- * Retries while the processor works on another request for the same object or under the same processor key. It takes up to
- * four seconds for one, and these retries about six.
+ * Retries while the processor works on another request for the same object or under the same processor key. It takes up
+ * to four seconds for one, and these retries about six.
  */
 const conflictRetriesMax = 6;
 /** Delays double this often. */
@@ -75,8 +75,8 @@ export interface ProcessorCaller {
 }
 
 /**
- * Every call to the processor goes through these functions, which limit calls in number, rate and time, retry where it is
- * safe, and measure.
+ * Every call to the processor goes through these functions, which limit calls in number, rate and time, retry where it
+ * is safe, and measure.
  */
 export function createCaller(
   metrics: Pick<Metrics, 'processorRequestDuration' | 'processorRateLimited'>,

@@ -32,8 +32,8 @@ export class SentWrites {
   /** By processor key, or by the path of a write without one. Oldest first. */
   readonly #byName = new Map<string, SentWrite>();
   /**
-   * What a request has named to the processor: the processor's ids, Till's ids, and all other short values. One text for
-   * each request: thousands of sets, each kept for half a minute, would keep the garbage collector busy.
+   * What a request has named to the processor: the processor's ids, Till's ids, and all other short values. One text
+   * for each request: thousands of sets, each kept for half a minute, would keep the garbage collector busy.
    */
   readonly #named = new WeakMap<Cause, string>();
   readonly #elapsedMs: () => number;
