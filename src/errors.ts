@@ -25,7 +25,7 @@ interface FailureExtras extends ProblemFields {
    * this failure for a day. To continue, look up the object first, then use another processor key.
    */
   readonly replayed?: boolean;
-  /** Only this object is in the way at the processor. The same call for another object may succeed. */
+  /** Only this object is blocked at the processor. The same call for another object may succeed. */
   readonly isOfObject?: true;
   readonly cause?: unknown;
 }
@@ -88,7 +88,7 @@ export function isKeyUsedUp(error: unknown): boolean {
   return error instanceof Failure && error.extras.replayed === true;
 }
 
-/** Failures that say nothing about the requested object: the next object would fail too. */
+/** Failures that do not depend on the requested object: the next object would fail too. */
 const outages: readonly FailureCode[] = [
   'processor_unavailable',
   'processor_timeout',

@@ -1,14 +1,14 @@
 import type { WebhookEvent } from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
 
-/** The most urgent ones. A list or a page shows the others. */
+/** Only the most urgent items. A list or a page shows the others. */
 const shownMax = 20;
 /** Counting this many index entries takes a few milliseconds. */
 const totalMax = 10_000;
-/** The sweeper looks at a claim a minute or two after its lease has ended, and settles most of them. */
+/** The sweeper checks a claim a minute or two after its lease has ended, and settles most of them. */
 const settlingTime = `interval '5 minutes'`;
 
-/** Things of one kind that need attention. */
+/** Items of one kind that need attention. */
 export interface Urgent<Item> {
   /** At most `totalMax`. */
   readonly total: number;
@@ -76,8 +76,8 @@ const isFailing = `disabled_reason = 'failing' or (enabled and failing_since is 
 const isUnsettled = `completed_at is null and leased_until < now() - ${settlingTime}`;
 
 /**
- * All SQL that finds what needs attention. It only reads. Each statement uses an index that has only such rows, or few
- * others.
+ * All SQL that finds items that need attention. It only reads. Each statement uses an index that contains only such
+ * rows, or few others.
  */
 export class AttentionStore {
   disputes(db: Queryable): Promise<Urgent<UrgentDispute>> {
@@ -96,7 +96,8 @@ export class AttentionStore {
 
   /**
    * Subscriptions by the open amount of their invoices. Amounts of different currencies are compared as numbers. The
-   * invoices of each subscription are looked up: adding up all open ones would also read those of other subscriptions.
+   * invoices of each subscription are looked up one by one: adding up all open invoices would also read those of other
+   * subscriptions.
    */
   pastDue(db: Queryable): Promise<Urgent<UrgentSubscription>> {
     return find<UrgentSubscription>(

@@ -17,13 +17,13 @@ export class AuditLog {
     this.#parts = parts;
   }
 
-  /** Writes an entry in the transaction of what it describes. */
+  /** Writes an entry in the transaction of the action that it describes. */
   write(tx: Transaction, entry: NewAuditEntry): void {
     const { text, values } = this.#parts.store.insertion(this.#withId(entry));
     tx.send(text, values);
   }
 
-  /** Writes an entry about something that has no transaction of its own. */
+  /** Writes an entry about an action without a transaction. */
   async writeAlone(entry: NewAuditEntry, db: Queryable = this.#parts.database): Promise<void> {
     const { text, values } = this.#parts.store.insertion(this.#withId(entry));
     await db.query(text, values);

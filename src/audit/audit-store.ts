@@ -70,7 +70,7 @@ function toConditions(filter: AuditFilter, add: Parameters['add']): string[] {
   const compare = (value: unknown, condition: (parameter: string) => string) => {
     if (value !== undefined) conditions.push(condition(add(value)));
   };
-  // An e-mail address has an @, and the name of an API key has none. So each is found with its own index.
+  // An e-mail address has an @, and the name of an API key has none. So each kind is found with its own index.
   compare(actor, (parameter) => `${actor?.includes('@') ? 'person' : 'key_name'} = ${parameter}`);
   compare(action, (parameter) => `action = ${parameter}`);
   compare(objectId && spellingOf(objectId), (parameter) => `object_id = ${parameter}`);

@@ -56,7 +56,7 @@ export type Buyer =
 
 export interface NewCheckoutRequest extends Pick<NewCheckout, 'metadata'> {
   readonly customerId: string;
-  /** As the caller named it. */
+  /** The customer as the caller named it. */
   readonly buyer: Buyer;
   readonly sold: WantedSubscription | SoldPayment | SavedCard;
   /** The id of the checkout replaces `{CHECKOUT_ID}` in a URL. */
@@ -76,7 +76,7 @@ interface Existing {
   readonly url: string;
 }
 
-/** What the call to the processor needs. */
+/** The values that the call to the processor needs. */
 type NewPage = Pick<NewCheckout, 'processorCustomerId' | 'sold'>;
 
 type PreparedCheckout = NewPage | Existing;
@@ -94,7 +94,7 @@ export interface CheckoutParts extends MirrorParts {
   readonly processorClock: ProcessorClock;
 }
 
-/** What a creation asks of the service. */
+/** The calls of a creation to the service. */
 export interface OpenPages {
   /** Brings the row of an open checkout up to date, and returns it with the URL of its page. */
   open(checkout: Checkout): Promise<OpenedCheckout>;
@@ -145,7 +145,7 @@ export function checkoutCreation(parts: CheckoutParts, pages: OpenPages): Checko
     existingIdOf: (effect) => ('existing' in effect ? effect.existing.id : null),
     find: async (claim) => {
       const found = await customers.findCreated(claim, (lookUp) => processor.checkouts.find(lookUp));
-      // The buyer may have completed it. Its results are recorded first, as in every read.
+      // The buyer may have completed it. As in every read, its results are recorded first.
       if (found !== null) await mirror.recordResults(found.checkout);
       return found;
     },
@@ -251,7 +251,7 @@ export function groupedCheckoutCreation(
   return {
     ...creation,
     reserve: async (tx, id, _, admission) => {
-      // Before another checkout is expired for this one.
+      // Called before another checkout is expired for this one.
       if (admission === 'new') requireExpiry(page.expiresAt, processorClock.now());
       // A claim that shared an open checkout held nothing, so a resumed claim is checked unless it has the reservation.
       await reserve(tx, id, admission === 'new' ? 'new' : 'given up');
@@ -281,7 +281,7 @@ function reusableOf({ store, plans, grouping, processorClock }: CheckoutParts, r
     const [row] = await store.find(tx, [id]);
     if (row === undefined || !isReusable(row, terms, processorClock.now())) return undefined;
     if (!isOnce || row.trialPeriodDays === null) return row;
-    // Since it was opened, the customer may have had the trial elsewhere.
+    // The customer may have used the trial elsewhere since the checkout was opened.
     const [plan] = await plans.findAll(tx, [sold.planId]);
     const isUsed = plan !== undefined && (await hadTrial(tx, grouping, plan, customerId, resultIdOf(id)));
     return isUsed ? undefined : row;

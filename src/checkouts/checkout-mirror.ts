@@ -103,7 +103,7 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
     return this.#parts.store.listStale(this.#parts.database, limit);
   }
 
-  /** The keys of open checkouts without their group, which a refresh gives them, or expires them. */
+  /** The keys of open checkouts without their group. A refresh gives them the group, or expires them. */
   async *listWithoutGroup(): AsyncIterable<string> {
     const { store, database } = this.#parts;
     let last: OpenCheckout | undefined;
@@ -158,7 +158,7 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
   async #read(key: string): Promise<{ readonly applied: Applied; readonly url: string | null }> {
     const { database, store, processor } = this.#parts;
     const row = await store.findOwned(database, key);
-    // If the processor refuses, the read shows why.
+    // If the processor refuses, the next read shows the reason.
     if (row?.status === 'open' && !(await this.#mayStayOpen(row)))
       await processor.checkouts.expire({ processorCheckoutSessionId: key, idempotencyKey: randomUUID() });
     const read = await processor.checkouts.read(key);
@@ -173,8 +173,8 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
   }
 
   /**
-   * A buyer must not pay for a customer that is gone, or for a second subscription of a group. An open checkout usually
-   * holds its group. If its row was lost, another request may have got the group.
+   * A buyer must not pay for a deleted customer, or for a second subscription of a group. An open checkout usually
+   * holds its group. If its row was lost, another request may have reserved the group.
    */
   async #mayStayOpen(row: OwnedCheckout): Promise<boolean> {
     const { database, store, grouping } = this.#parts;
@@ -190,15 +190,15 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
     });
   }
 
-  /** Lets an open checkout hold the group of its plan. False if it is taken. */
+  /** Reserves the group of its plan for an open checkout. False if it is taken. */
   async #hold(tx: Transaction, { id, customerId }: Checkout, plan: Plan | undefined): Promise<boolean> {
     const joining = { customerId, subscriptionId: resultIdOf(id), claimId: id };
     return plan === undefined || holdGroup(tx, this.#parts.grouping, plan, joining);
   }
 
   /**
-   * Creates the row. An open checkout also holds the group of its plan. If the group is taken, or the customer is
-   * deleted already, it needs a refresh, which expires it. If not, the deletion finds the row.
+   * Creates the row. An open checkout also reserves the group of its plan. If the group is taken, or the customer is
+   * already deleted, the row needs a refresh, which expires the checkout. Otherwise a later deletion finds the row.
    */
   async #insert(tx: Transaction, facts: CheckoutFacts, now: Date): Promise<Inserted<Checkout>> {
     const { store, customers, plans } = this.#parts;

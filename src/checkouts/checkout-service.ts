@@ -34,7 +34,7 @@ interface CheckoutServiceParts extends CheckoutParts {
 }
 
 interface ReadCheckout extends OpenedCheckout {
-  /** When the request got the response of a call that began before it, by `performance.now()`. */
+  /** When the call began whose response the request shared, by `performance.now()`. */
   readonly sharedMs?: number;
 }
 
@@ -93,9 +93,9 @@ export class CheckoutService implements OpenPages {
   }
 
   /**
-   * Waits until an open checkout has ended, and returns it as it is at the end. If the first response was shared, the
-   * buyer may have paid after its call began. The next call is then made as soon as `PacedCalls` allows one, instead of
-   * after five seconds.
+   * Waits until an open checkout has ended, and returns its final state. If the first response was shared, the buyer
+   * may have paid after its call began. The next call is then made as soon as `PacedCalls` allows one, instead of after
+   * five seconds.
    */
   async waitForEnd(opened: ReadCheckout, waitMs: number, signal: AbortSignal): Promise<OpenedCheckout> {
     const { id, processorCheckoutSessionId: key } = opened.checkout;
@@ -156,12 +156,12 @@ export class CheckoutService implements OpenPages {
     } while (cursor !== undefined);
   }
 
-  /** Expires an open checkout unless the processor refuses, and returns what the processor says of it. */
+  /** Expires an open checkout unless the processor refuses, and returns the state at the processor. */
   async #end(row: Checkout): Promise<Checkout> {
     const { mirror, processor } = this.#parts;
     const { id, status, processorCheckoutSessionId } = row;
     if (status !== 'open') return row;
-    // Every request has its own processor key, because expiring twice has the same effect as expiring once.
+    // Every request has its own processor key, because expiring a second time has no further effect.
     await processor.checkouts.expire({ processorCheckoutSessionId, idempotencyKey: randomUUID() });
     // A refusal alone does not say whether the checkout is completed or expired, or a payment is in progress.
     await mirror.readUrl(processorCheckoutSessionId);
@@ -169,7 +169,7 @@ export class CheckoutService implements OpenPages {
   }
 
   /**
-   * A repeated request is about the customer that the first one with its idempotency key found or created. The external
+   * A repeated request concerns the customer that the first one with its idempotency key found or created. The external
    * id may have moved since.
    */
   async #customerIdOf(buyer: Buyer, key: IdempotencyKey | undefined): Promise<string> {

@@ -48,11 +48,11 @@ export interface OwnedCheckout extends Checkout {
   readonly holdsGroup: boolean;
 }
 
-/** An open checkout, and its place in their order. */
+/** An open checkout, and its position in their order. */
 export interface OpenCheckout {
   readonly id: string;
   readonly key: string;
-  /** As PostgreSQL writes it: a `Date` has no microseconds, so the place would be another. */
+  /** As PostgreSQL writes it: a `Date` has no microseconds, so the position would differ. */
   readonly expiresAt: string;
 }
 
@@ -62,7 +62,7 @@ export class CheckoutStore extends MirrorStore<Checkout> {
     super('checkout', checkoutTable, 'processorCheckoutSessionId');
   }
 
-  /** The row with this key, and what decides whether it may stay open. */
+  /** The row with this key, and the facts that decide whether it may stay open. */
   async findOwned(db: Queryable, key: string): Promise<OwnedCheckout | undefined> {
     const [row] = await db.query<OwnedCheckout>(
       `select ${columns}, (select deleted_at is not null from till.customers where customers.id = customer_id)

@@ -36,7 +36,7 @@ function runWithInstalledNode() {
   };
   for (const signal of forwardedSignals) process.on(signal, end);
   whenNpmEnds(() => {
-    // A second signal would end it at once.
+    // A second signal would end the child at once.
     if (!isEnding) end('SIGTERM');
   });
   child.on('error', (error) => {

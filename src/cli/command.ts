@@ -22,7 +22,7 @@ interface Positional {
 
 interface StringOption {
   readonly type: 'string';
-  /** What the usage shows for the value, such as TIME. */
+  /** The name of the value in the usage, such as TIME. */
   readonly value: string;
   readonly about: string;
   readonly choices?: readonly string[];

@@ -1,11 +1,11 @@
 import { type Command, commonOptions, type Option, type Options } from './command.ts';
 
-/** The rightmost start of a table's second column. */
+/** The first columns of a table are at most this wide, so that the second columns line up. */
 const leftWidthMax = 30;
-/** Table lines wrap at this width, which fits a common terminal. */
+/** Lines wrap here, so that they fit into a common terminal. */
 const lineWidth = 110;
 
-/** All commands, or those of one group such as `keys`. */
+/** The help of all commands, or of one group such as `keys`. */
 export function helpOfCommands(commands: readonly Command[], group = ''): string {
   const shown = commands.filter(({ name }) => group === '' || name === group || isWithin(name, group));
   return [

@@ -30,7 +30,7 @@ export function skipLine({ kind, id, reason }: Skip): string {
     : `Skipped ${kind} ${id}: ${reason}`;
 }
 
-/** The result of an import as text. It ends with what matters: who pays, and whether they have access. */
+/** The result of an import as text. It ends with the most important part: who pays, and whether they have access. */
 export function reportOf({ counts, isDryRun, settings, access }: ImportResult): string {
   const line = (name: string, cells: readonly (string | number)[]) =>
     name.padEnd(nameWidth) + cells.map((cell) => String(cell).padStart(columnWidth)).join('');
@@ -54,7 +54,7 @@ export function reportOf({ counts, isDryRun, settings, access }: ImportResult): 
   ].join('\n');
 }
 
-/** Groups and features: what an operator may want to set with --plans. */
+/** Groups and features: settings that an operator may want to make with --plans. */
 function adviceOf({ unusedFeatures, featurelessCount, alternatives }: AccessReport): readonly string[] {
   const { pricesOfOneProduct, disjointProducts } = alternatives;
   return [

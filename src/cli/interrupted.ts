@@ -12,7 +12,7 @@ export class Interrupted extends Error {
   }
 }
 
-/** Rejects with the signal's reason as soon as it is aborted, even if the work has not ended yet. */
+/** Rejects with the signal's reason as soon as the signal is aborted, even if the work has not ended yet. */
 export async function untilInterrupted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const onAbort = () => reject(signal.reason);

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { type Command, commonOptions, type Option, UsageError } from './command.ts';
 import { isWithin } from './help.ts';
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export type Request =
   | { readonly kind: 'version' }
   /** The help of all commands, or of one group. */

@@ -14,7 +14,7 @@ interface SignInWays {
 }
 
 interface ConsoleRouteParts extends SignInWays {
-  /** In which the console shows and reads all times. */
+  /** The time zone in which the console shows and reads all times. */
   readonly timeZone: string;
   /** Rejects, within about a second, when the database cannot be reached. */
   readonly reachDatabase: () => Promise<void>;
@@ -32,7 +32,7 @@ export function registerConsoleRoutes(
       reply.headers(pageHeaders);
       return sendReadyFile(request, reply, page);
     });
-  // A file that does not exist is not a page.
+  // A path of a file that does not exist is not a page.
   app.get('/console/assets/*', { schema }, (_request, reply) => reply.callNotFound());
   for (const name of assets) {
     const asset = readyFile(readDist(name), mediaTypeOf(name), highQuality);
@@ -42,8 +42,7 @@ export function registerConsoleRoutes(
 }
 
 /**
- * Each visible tab asks again and again whether Till responds and reaches its database. Logged, that would fill the
- * log.
+ * Each visible tab regularly asks whether Till responds and reaches its database. These requests would fill the log.
  */
 function registerPulse(app: FastifyInstance, reachDatabase: () => Promise<void>): void {
   const reach = shareConcurrent(reachDatabase);

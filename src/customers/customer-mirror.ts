@@ -88,13 +88,13 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
       return { applied: { ...nothingApplied, changed }, externalId: null };
     }
     const applied = await database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
-    // Usually the row has the external id already, and no other customer can have it.
+    // Usually the row has the external id already, so no other customer can have it.
     return { applied, externalId: facts.externalId === row?.externalId ? null : facts.externalId };
   }
 
   /**
-   * Removes the personal data. False if the row has none left. `within` adds to the transaction, with the id of the
-   * customer.
+   * Removes the personal data. False if the row has none left. `within` gets the id of the customer, and adds to the
+   * transaction.
    */
   async erase(key: string, within: (tx: Transaction, id: string) => void = () => {}): Promise<boolean> {
     const { database, store, eraseOwned, clock } = this.#parts;
@@ -106,7 +106,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
       within(tx, customer.id);
       return true;
     });
-    // Even if another process deleted the customer: it may not have reached this step yet.
+    // Also if another process deleted the customer, because that process may not have reached this step yet.
     await this.eraseOwned(key);
     return isErased;
   }
@@ -117,8 +117,8 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   }
 
   /**
-   * The customer with this key. If it is not deleted, the end of a deletion waits for this transaction, and sees what
-   * it writes.
+   * The customer with this key. If it is not deleted, the last step of a deletion waits for this transaction, and sees
+   * what it writes.
    */
   findHeld(tx: Transaction, key: string): Promise<Customer | undefined> {
     return this.#parts.store.findHeld(tx, key);

@@ -79,7 +79,7 @@ const example: Static<typeof CustomerSchema> = {
 
 const path = '/api/v1/customers';
 const wordsLengthMax = 255;
-/** Something besides surrounding spaces, and no control characters. */
+/** Contains more than spaces, and no control characters. */
 const wordsPattern = `^\\s*[^\\s\\p{Cc}](?:[^\\p{Cc}]{0,${wordsLengthMax - 2}}[^\\s\\p{Cc}])?\\s*$`;
 
 interface CustomerRouteParts extends CustomerDependents {

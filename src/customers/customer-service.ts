@@ -32,10 +32,10 @@ import { type CustomerUpdate, customerUpdate, externalIdAdoption } from './custo
 /** Rows per page when listing all customers: few enough to hold in memory, many enough to need few pages. */
 const livePageSize = 1_000;
 
-/** What happens to the objects of a customer that is deleted. */
+/** How the objects of a deleted customer change. */
 export interface CustomerDependents {
   /**
-   * Called before the deletion: a buyer must not pay for a customer that is gone. Called again at its end, for a
+   * Called before the deletion, because a buyer must not pay for a deleted customer. Called again at its end, for a
    * checkout that was created meanwhile.
    */
   readonly expireCheckouts: (customerId: string) => Promise<void>;
@@ -73,7 +73,7 @@ export class CustomerService {
       : idempotency.run(this.creation, { ...values, externalId }, key);
   }
 
-  /** What other objects show of these customers, by their ids. Deleted customers are left out. */
+  /** The customers as other objects show them, by their ids. Deleted customers are left out. */
   async summaries(ids: readonly string[]): Promise<ReadonlyMap<string, CustomerSummary>> {
     const { store, database } = this.#parts;
     const found = await database.read((db) => store.findSummaries(db, [...new Set(ids)]));
@@ -121,8 +121,8 @@ export class CustomerService {
 
   /**
    * Deletes the customer at the processor, which ends its subscriptions, and updates their rows. Erases the personal
-   * data after that, so that the caller can repeat a request that fails halfway. A transaction that then creates the
-   * row of an open checkout sees the deletion, so only earlier rows are left to expire.
+   * data after that, so that the caller can repeat a request that fails halfway. A transaction that creates the row of
+   * an open checkout after the deletion sees the deletion, so only earlier rows need to be expired here.
    */
   async delete(id: string, { expireCheckouts, correctSubscriptions }: CustomerDependents): Promise<void> {
     const { logger, mirror, processor } = this.#parts;
@@ -139,7 +139,7 @@ export class CustomerService {
     });
   }
 
-  /** A refused deletion does not prove that the customer is deleted. Only a read that says `deleted` does. */
+  /** A refused deletion does not prove that the customer is deleted. Only a read that returns `deleted` does. */
   async #requireDeleted(customer: Customer, refused: Refused): Promise<void> {
     const { database, mirror, processor } = this.#parts;
     const current = await processor.customers.read(customer.processorCustomerId);

@@ -32,8 +32,8 @@ const { columns } = customerTable;
 /** If a larger share of the sampled customers has a part, the newest ones are found by walking all customers. */
 const commonShareMin = 0.1;
 /**
- * A part that more customers have is common too. Otherwise the index finds all customers with the part, and they are
- * sorted. Both take the same time at about one in thirty of a million customers.
+ * A part that more customers than this have is common too. Otherwise the index finds all customers with the part, and
+ * they are sorted. At about one in thirty of a million customers, both take the same time.
  */
 const commonMin = 30_000;
 export const customerList: List<Customer> = {
@@ -57,7 +57,7 @@ function normaliseWords(text: string): string {
   return text.trim();
 }
 
-/** The same list, in which the index finds the customers with these parts of words. */
+/** The same list, for which the index finds the customers with these parts of words. */
 function rareWordList(parts: readonly string[]): List<Customer> {
   const q: RowsFilter = {
     toRows: (add, text) => `select created_at, id from till.customers
@@ -67,7 +67,7 @@ function rareWordList(parts: readonly string[]): List<Customer> {
   return { ...customerList, filters: { ...customerList.filters, q } };
 }
 
-/** What other objects show of their customer. */
+/** A customer as other objects show it. */
 export type CustomerSummary = Pick<Customer, 'id' | 'externalId' | 'email' | 'name'>;
 
 /** A deleted customer whose events have to be searched for personal data. */
@@ -161,7 +161,10 @@ export class CustomerStore extends MirrorStore<Customer> {
     await database.query('select id from till.customers where processor_customer_id = $1 for update', [key]);
   }
 
-  /** Makes the next search for personal data due, unless one has ended. Returns the id of the customer, if so. */
+  /**
+   * Makes the next search for personal data due, unless one has already ended. Returns the id of the customer if it
+   * did.
+   */
   async makeSearchDue(tx: Transaction, key: string): Promise<readonly string[]> {
     const rows = await tx.query<{ id: string }>(
       `update till.customers set erase_at = clock_timestamp()
@@ -199,7 +202,7 @@ export class CustomerStore extends MirrorStore<Customer> {
 
   async list(db: Queryable, request: ListRequest): Promise<ListPage<Customer>> {
     const { q, email, externalId } = request.filters;
-    // The other filters select so few customers that they are compared with the part.
+    // The other filters select so few customers that each is compared with the part.
     const isCompared = q === undefined || (email ?? externalId) !== undefined;
     const parts = isCompared ? undefined : await this.#rareParts(db, normaliseWords(q));
     return listPage(db, parts === undefined ? customerList : rareWordList(parts), request);
@@ -226,7 +229,7 @@ export class CustomerStore extends MirrorStore<Customer> {
     return row === undefined || row.isCommon || row.parts.length === 0 ? undefined : row.parts;
   }
 
-  /** What other objects show of their customers. Deleted customers are left out. */
+  /** The customers as other objects show them. Deleted customers are left out. */
   findSummaries(db: Queryable, ids: readonly string[]): Promise<readonly CustomerSummary[]> {
     const sql = `select id, external_id as "externalId", email, name from till.customers
       where id = ${anyOf('$1', 'uuid')} and deleted_at is null`;

@@ -9,13 +9,13 @@ export const hasWords = (text: string) =>
 export const hasParts = (parts: string) => `till.search_parts(searched) @> ${parts}`;
 
 /**
- * So many of the newest customers, and as many of the oldest, show which parts of a text are common. They are next to
- * each other in the table, so that comparing them takes a millisecond or two.
+ * The number of the newest customers, and of the oldest, that are sampled for which parts of a text are common. They
+ * are next to each other in the table, so that comparing them takes a millisecond or two.
  */
 const sampledPerEnd = 100;
-/** A longer text is compared only at about this many places, so that its length does not matter. */
+/** A longer text is compared only at about this many places, so that its length has no effect. */
 const placesMax = 24;
-/** A part that a larger share of the customers has selects too few rows for what reading its list costs. */
+/** If a larger share of the customers has a part, reading its list costs more than the part saves. */
 const lookedUpShareMax = 0.25;
 /** The rarest parts of a text. They are looked up even if they are common. */
 const rarestLookedUp = 2;
@@ -49,12 +49,15 @@ export const choosing = (text: string) => `
 
 /** A search compares this many of the newest customers before it uses an index. That takes some milliseconds. */
 const newestCompared = 5_000;
-/** Of the customers that the index finds, in any order, a search compares this many. That takes some milliseconds. */
+/**
+ * A search compares at most this many of the customers that the index finds, in any order. That takes some
+ * milliseconds.
+ */
 const partsCompared = 2_000;
 
 const nameOf = 'split_part(searched, chr(10), 1)';
 const emailOf = 'split_part(searched, chr(10), 2)';
-/** Null for a text without letters, which begins nothing. */
+/** Null for a text without letters, because no value can begin with it. */
 const beginning = `(' ' || nullif(till.searchable($1::text), ''))`;
 const begins = `coalesce(starts_with(searched, ${beginning}) or strpos(searched, chr(10) || ${beginning}) > 0, false)`;
 

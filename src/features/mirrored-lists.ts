@@ -14,7 +14,7 @@ export function mirroredLists(processor: Processor, mirrors: Mirrors) {
     payment: listed(mirrors.payments, processor.payments),
     refund: listed(mirrors.refunds, processor.refunds),
     dispute: listed(mirrors.disputes, processor.disputes),
-    // Only the open ones. An import adopts none of them.
+    // Only the open checkouts. An import adopts none of them.
     checkout: listed(mirrors.checkouts, processor.checkouts),
   };
 }

@@ -44,11 +44,11 @@ interface OperationDeclaration<Responses, Params, Query, Body> {
   /** Only if a valid body may be larger than others. */
   readonly bodyBytesMax?: number;
   readonly callsProcessor?: true;
-  /** Whether it does not wait while other requests are paused. */
+  /** Whether it runs even while other requests are paused. */
   readonly isNeverPaused?: true;
   /** Whether a replica may serve it, to a caller that sends a position. It reads through `Database.read`. */
   readonly mayReadReplica?: true;
-  /** Whose requests the audit log contains. By default it contains every write of a person. */
+  /** Whose requests the audit log contains. The default is every write of a person. */
   readonly audited?: AuditedOperation['of'];
   readonly onSend?: RouteOptions['onSend'];
 }

@@ -52,9 +52,9 @@ declare module 'fastify' {
     isStopping(): boolean;
   }
   interface FastifyRequest {
-    /** The framework creates `routeOptions` at each access, and every request needs it several times. */
+    /** The framework creates `routeOptions` at each access, and every request needs them several times. */
     route: FastifyRequest['routeOptions'];
-    /** For what is known only when the response is sent. */
+    /** Values that are known only when the response is sent. */
     response: FastifyReply['raw'];
   }
 }
@@ -76,7 +76,7 @@ export interface AppParts extends MetricsParts {
   readonly isStopping: () => boolean;
   /** Undefined if requests are not traced. */
   readonly tracer?: Tracer | undefined;
-  /** Whether a process that stops is no longer healthy, if that is another question: others may serve on its port. */
+  /** Replaces the default answer to whether a stopping process counts as unhealthy: others may serve on its port. */
   readonly isUnhealthy?: () => boolean;
   /** False for a process that only does background work: it serves only health and metrics. */
   readonly servesApi: boolean;
@@ -164,7 +164,7 @@ interface AdmissionParts {
   readonly connections: Connections;
 }
 
-/** What is refused before the body is read. */
+/** Hooks that refuse requests before the body is read. */
 function registerAdmission(
   app: FastifyInstance,
   { guard, routes, keyedBodies, connections }: AdmissionParts,
@@ -184,7 +184,7 @@ function registerAdmission(
   });
 }
 
-/** Lets the work for a request know its cause, and whether its caller may still go on. */
+/** Gives the work for a request its cause, and a way to check whether its caller is still admitted. */
 function registerCause(app: FastifyInstance, guard: ApiGuard, open: OpenRequests): void {
   app.addHook('preHandler', (request, reply, done) => {
     if (!isApi(request)) return done();
@@ -221,7 +221,7 @@ function createServer(parts: AppParts): FastifyInstance {
       headersTimeout: limits.headersTimeoutMs,
       connectionsCheckingInterval: limits.timeoutCheckIntervalMs,
       maxHeaderSize: headerBytesMax,
-      // `unclearHost` refuses such a request with a problem.
+      // `unclearHost` refuses such a request with a problem response.
       requireHostHeader: false,
     },
     routerOptions: { maxParamLength: pathParamLengthMax },
@@ -254,7 +254,7 @@ function isApi(request: FastifyRequest): boolean {
   return path.startsWith('/api/v1/') || path === '/api/v1';
 }
 
-/** Requests of callers and of the processor. Health checks and scrapes would only hide them. */
+/** Only requests of callers and of the processor. Health checks and scrapes would hide them. */
 function isTraced(request: FastifyRequest): boolean {
   return !request.is404 && (isApi(request) || request.route.url === '/webhooks/processor');
 }

@@ -33,7 +33,7 @@ export interface AuditWriter {
 }
 
 interface PendingEntry extends AuditedRequest {
-  /** Under load, an export is refused before it has read anything. An entry of that would add to the load. */
+  /** Under load, an export is refused before it has read anything. An audit entry about that would add to the load. */
   readonly isExport: boolean;
   readonly isWritten: boolean;
   /** Writes the entry of a request that had no transaction, or that failed. */
@@ -75,7 +75,7 @@ function isLoggedRefusal(status: number): boolean {
   return status >= 400 && status < 500 && status !== 429;
 }
 
-/** Undefined if the audit log does not contain the request. */
+/** Undefined if the audit log does not contain such requests. */
 function begin(request: FastifyRequest, log: AuditWriter): PendingEntry | undefined {
   const { caller, params, ip: address, id: requestId } = request;
   if (caller === undefined) return undefined;
@@ -95,8 +95,8 @@ function begin(request: FastifyRequest, log: AuditWriter): PendingEntry | undefi
       return isInChange || isAlone;
     },
     write(tx, isExisting) {
-      // A change in several transactions has its entry in the first one. After the deadline of the request, the log
-      // already has its 503, and also gets what became of it.
+      // A change in several transactions writes its entry in the first one. After the deadline of the request, the log
+      // already has its 503, and a second entry records the outcome.
       if (isInChange) return;
       const outcome = outcomes.at(isExisting ? 0 : -1) ?? 200;
       log.write(tx, { ...described, actor, address, requestId, objectId: entry.objectId, outcome });
@@ -118,7 +118,7 @@ function loggableId(id: string | null): string | null {
   return isUuid(id) ? id.toLowerCase() : id;
 }
 
-/** `/api/v1/event-endpoints/:id/replay` is about an `event_endpoint`. */
+/** `/api/v1/event-endpoints/:id/replay` concerns an `event_endpoint`. */
 export function auditedObjectType(url: string): string {
   const [, collection = ''] = /^\/api\/v1\/([\w-]+)/.exec(url) ?? [];
   return collection.replace(/s$/, '').replaceAll('-', '_');

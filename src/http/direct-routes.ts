@@ -40,8 +40,9 @@ const method = 'POST';
 
 /**
  * Serves frequent requests without the framework, whose routing, hooks and objects would cost more than the work.
- * Serves only what needs nothing else of it: the exact path, a body of a declared and allowed length, and a process
- * that is neither overloaded nor stopping. All other requests are left to the framework, which has the same route.
+ * Serves only requests that need nothing else of the framework: the exact path, a body of a declared and allowed
+ * length, and a process that is neither overloaded nor stopping. All other requests go to the framework, which has the
+ * same route.
  */
 class DirectRoutes {
   readonly #parts: DirectParts;
@@ -83,7 +84,7 @@ class DirectRoutes {
     };
     bodies.read(request, take, (error) => {
       if (reply.sent) return;
-      // The rest of the body would follow on the connection.
+      // The rest of the body would follow on the connection, so the connection is closed.
       response.setHeader('connection', 'close');
       reply.send(error);
     });
@@ -98,7 +99,7 @@ export function registerDirectRoutes(app: FastifyInstance, parts: DirectParts): 
   const { server } = app;
   const [serve] = server.listeners('request') as RequestListener[];
   if (serve === undefined) throw new Error('the framework does not listen');
-  // Others stay: they only look.
+  // Other listeners stay, because they only observe requests.
   server.removeListener('request', serve);
   server.on('request', (request, response) => {
     if (!routes.take(request, response)) serve.call(server, request, response);
@@ -126,7 +127,7 @@ class DirectReply implements OpenReply {
     this.#parts = parts;
     this.request = request;
     this.raw = raw;
-    // Without a listener, an error would end the process.
+    // Without a listener, an error event would end the process.
     raw.on('error', () => this.#record());
   }
 

@@ -36,9 +36,9 @@ export interface PositionSource {
 const positionHeader = 'x-till-position';
 /** Longer than a position, so that an older release accepts those of a later one, without understanding them. */
 const positionLengthMax = 64;
-/** The database has just responded. Without a position, a response is still right. */
+/** The database has just responded, so this is short. A response without a position is still correct. */
 const positionTimeoutMs = 1_000;
-/** Never part of a cursor. */
+/** A character that never appears in a cursor. */
 const separator = '.';
 
 const about =
@@ -74,7 +74,7 @@ export function registerPositions(app: FastifyInstance, source: PositionSource |
     return runReading(request.reading, done);
   });
   app.addHook('onSend', async (request, reply, payload) => {
-    // A database that has just failed would only delay the response.
+    // If the database has just failed, asking it would only delay the response.
     if (!operated.has(request) || reply.statusCode >= 500) return payload;
     const position = await responsePosition(request, source);
     if (position !== undefined) reply.header(positionHeader, formatPosition(position));
@@ -110,11 +110,11 @@ export async function readWithPosition<Page extends { readonly nextCursor: strin
   if (reading === undefined || server.positions === undefined) return read(cursor);
   if (position !== undefined)
     reading.position = reading.position === undefined ? position : laterOf(reading.position, position);
-  // The pages of an export are read outside of the context of the request.
+  // The pages of an export are read outside the context of the request.
   const page = await runReading(reading, () => read(cursor));
   if (page.nextCursor === null) return page;
   const shownAt = await responsePosition(request, server.positions);
-  // After a failover, the position of the first page would lead to the primary for ever.
+  // After a failover, the position of the first page would lead to the primary forever.
   const first = position !== undefined && position.history === shownAt?.history ? position : shownAt;
   return first === undefined ? page : { ...page, nextCursor: joinCursor(page.nextCursor, first) };
 }
@@ -128,7 +128,7 @@ export function withoutPosition(cursor: string | undefined): string | undefined 
   return splitCursor(cursor).cursor;
 }
 
-/** Without a valid position, the text is returned as it is, and is refused as a cursor. */
+/** Without a valid position, the text is returned unchanged, and is later refused as a cursor. */
 function splitCursor(sent: string | undefined): {
   readonly cursor: string | undefined;
   readonly position?: Position | undefined;

@@ -13,7 +13,7 @@ import { readWithPosition, withoutPosition } from './positions.ts';
 /** How a row shows its customer, if a request includes it. */
 export interface IncludedCustomers<Row> {
   readonly customerIdOf: (row: Row) => string | null;
-  /** One statement for all rows of a page. Deleted customers are left out. */
+  /** Reads the customers of all rows of a page in one statement. Deleted customers are left out. */
   readonly find: (ids: readonly string[]) => Promise<ReadonlyMap<string, object>>;
 }
 
@@ -28,7 +28,7 @@ interface ListRoute<Row, View> {
   readonly example: View;
   /** The schemas of the list's own filters. The store declares each under the same name. */
   readonly filters: TProperties;
-  /** Refuses filters that make no sense together. */
+  /** Refuses combinations of filters that have no meaning. */
   readonly check?: (filters: FilterValues) => void;
   /** The amounts by which the list can be sorted, as in the store. */
   readonly amounts?: readonly string[];

@@ -33,7 +33,10 @@ export function mediaTypeOf(name: string): string {
 
 /** Takes a tenth of the time of the best quality, for files that are a few per cent larger. */
 const usualQuality = 9;
-/** Takes half a second for the largest file, which gets 5 % smaller: for what people wait for on a mobile network. */
+/**
+ * Takes half a second for the largest file and makes it 5 % smaller: for files that people wait for on a mobile
+ * network.
+ */
 export const highQuality = 10;
 const compressGzip = promisify(gzip);
 const compressBrotli = promisify<Buffer, BrotliOptions, Buffer>(brotliCompress);
@@ -49,7 +52,7 @@ export function readyFile(plain: Buffer, type: string, quality = usualQuality): 
   };
 }
 
-/** Computes at the first call. */
+/** Computes the value at the first call. */
 export function once<T>(compute: () => T): () => T {
   let value: T | undefined;
   return () => {

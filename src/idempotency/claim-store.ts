@@ -119,7 +119,7 @@ export class ClaimStore {
     );
   }
 
-  /** Records the existing object that a request turned out to be about. */
+  /** Records that the request found an existing object. */
   async setParent(tx: Queryable, { resourceId }: Claim, parentId: string): Promise<void> {
     await tx.query('update till.idempotency_claims set parent_id = $2 where resource_id = $1', [
       resourceId,

@@ -69,9 +69,10 @@ export interface RecordedFailure {
 export const processorKeyLifeMs = 23 * 3_600_000;
 
 /**
- * How much older than a claim an object with its mark can be. The same request created such an object, and a failover
- * or a restore lost its first claim. The limit is the time for which the processor remembers processor keys. An
- * idempotency key can be used for another request only after its claim was pruned, an hour later.
+ * How much older than its claim an object can be. If a failover or a restore lost the first claim of a request, a
+ * repeated request gets a new claim, which is younger than the object that the first call created. The processor
+ * remembers processor keys for this long. Claims are pruned an hour later, so within this time the idempotency key
+ * still belongs to the same request.
  */
 export const lostClaimAgeMs = 24 * 3_600_000;
 

@@ -64,7 +64,7 @@ export interface ClaimParts extends Pick<PlatformParts, 'database' | 'clock' | '
 
 /** Decides which request may work on an idempotency key. */
 export class Claims {
-  /** How long a request waits for another one. */
+  /** How long a request waits for another one to end. */
   readonly waitMs: number;
   readonly #parts: ClaimParts;
   /** The claims that this process works on. Any other claim of this process is abandoned. */
@@ -98,7 +98,7 @@ export class Claims {
     return state;
   }
 
-  /** The claim that a request would have, to look up what it may have created before. */
+  /** The claim that this request would create. It serves to look up what an earlier attempt created. */
   preview<Prepared>(request: ClaimRequest<Prepared>): FoundClaim {
     const claim = this.#parts.claims.marked(this.#newClaim(request, hashRequest(request.request)));
     return { ...claim, attemptedAt: this.#parts.clock.now(), target: null };

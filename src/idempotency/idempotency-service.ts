@@ -121,7 +121,7 @@ export class IdempotencyService {
     return { result: await current(), replayed: isFound };
   }
 
-  /** The charge was declined, even if the correction of the row fails. A webhook corrects it then. */
+  /** The charge was declined even if correcting the row fails. In that case a webhook corrects the row. */
   async #afterCorrection(failure: Failure, correct: () => Promise<unknown>): Promise<Failure> {
     await correct().catch((error: unknown) => {
       this.#parts.logger.warn({ err: error }, 'correction after a declined charge failed');
@@ -130,9 +130,9 @@ export class IdempotencyService {
   }
 
   /**
-   * Claims the idempotency key. If the operation refuses the request, the cause may be the request itself: a failover
-   * or a restore lost its claim, but the object that it created is back. The method then returns that object as `lost`.
-   * It does the same if the operation first has to recover lost commits.
+   * Claims the idempotency key. A refusal by the operation may be an effect of the request itself: its claim was lost
+   * in a failover or a restore, but the object that it created is back. In that case the method returns the object as
+   * `lost`. It does the same if the operation first has to recover lost commits.
    */
   async #take<Request, Prepared, Effect, Result>(
     operation: Operation<Request, Prepared, Effect, Result>,
@@ -164,10 +164,10 @@ export class IdempotencyService {
   }
 
   /**
-   * Waits for the request that holds the reservation, or finishes its work if it was abandoned. `unknown`: it is not
-   * known yet whether that work took effect. Without an idempotency key, a caller repeats a request by sending the same
-   * values again. So if neither request has one and the values are the same, the result of that work is that of this
-   * request.
+   * Waits for the request that holds the reservation, or finishes its work if it was abandoned. `unknown`: whether that
+   * work took effect is not known yet. Without an idempotency key, a caller repeats a request by sending the same
+   * values again. So if neither request has an idempotency key and the values are the same, this request returns the
+   * result of that work.
    */
   async #finishHolder<Request, Prepared, Effect, Result>(
     { operation, request, hasKey }: ClaimedRequest<Request, Prepared, Effect, Result>,
@@ -206,7 +206,7 @@ export class IdempotencyService {
         if (isRepeated) return await this.#carryOutAndRespond(resumed, holder, null);
         await this.#carryOut({ ...resumed, isOther: true }, holder);
       } catch (error) {
-        // The work of the holder waits for another claim, for example for a plan whose `addOn` changes.
+        // The work of the holder waits for another claim, such as that of a plan whose `addOn` changes.
         if (error instanceof ReservationHeld) return 'unknown';
         if (!(error instanceof ClaimEnded)) throw error;
       }
@@ -220,7 +220,7 @@ export class IdempotencyService {
     return 'ended';
   }
 
-  /** The object that an earlier request with this idempotency key is about. */
+  /** The object of an earlier request with this idempotency key. */
   async findParent(
     { name }: { readonly name: ClaimOperation },
     key: IdempotencyKey,

@@ -45,8 +45,8 @@ interface Steps<Request, Prepared, Effect, Result> {
   /** Removes the reservation. Called only when it is certain that nothing was created. */
   release?(tx: Transaction, claim: ReleasedClaim): Promise<void>;
   /**
-   * Does what an ended claim of another request may have left to do, before this request releases the reservation of
-   * that claim.
+   * Finishes what another request's ended claim may have left undone. Called before this request releases the
+   * reservation of that claim.
    */
   finishReservation?(claimId: string): Promise<void>;
   /**

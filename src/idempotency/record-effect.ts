@@ -10,8 +10,9 @@ import type { Operation, Recorded } from './operation.ts';
  * transactions that lock in different orders can deadlock. If an earlier request, whose claim is lost, created the
  * object, this claim takes over its id, and the reservation under the old id is released.
  *
- * A request that another one has overtaken may record what it created at the processor, because both have the same
- * effect. An operation of Till alone would happen twice, so it must still hold its claim.
+ * If another request has taken the claim over, this request may still record the object at the processor, because both
+ * have the same effect. The effect of a local operation would happen twice, so a local operation must still hold its
+ * claim.
  */
 export async function recordEffect<Request, Prepared, Effect, Result>(
   { tx, claims, pass = async () => {} }: RecordParts,

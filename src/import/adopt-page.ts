@@ -156,7 +156,7 @@ function countPage<Item>(
   const skip = (item: Item, reason: string) => ({ kind: kindOf(stage), id: stage.idOf(item), reason });
   const adopted = new Set(accepted.filter(isStored).map(stage.idOf)).size;
   if (stage.isAhead) {
-    // Not reported yet: the list that counts these objects must look them up.
+    // Not reported here: the list that counts these objects must look them up.
     const failed = accepted.filter((item) => !isStored(item) && failures.has(stage.keyOf(item)));
     return { counts: { ...noCounts, adopted, skipped: leftOut.length + failed.length }, skips: [] };
   }
@@ -180,7 +180,7 @@ function countPage<Item>(
 const notRecorded =
   'It has no row: what it belongs to is not here, or it changed all the time. Run the import again.';
 
-/** Skipped charges are skipped payments. */
+/** Skipped charges count as skipped payments. */
 function kindOf(stage: Pick<Stage<never>, 'mirror'>): ImportKind {
   // No stage adopts checkouts.
   return stage.mirror.resource as ImportKind;

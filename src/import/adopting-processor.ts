@@ -87,13 +87,13 @@ function adoptCustomer(facts: CustomerFacts): CustomerFacts {
   return withLocalId(facts, 'customer', facts.processorCustomerId);
 }
 
-/** A price that cannot be a Till plan is left to other applications. */
+/** A price that cannot be a Till plan may belong to other applications. */
 function adoptPlan({ product, price }: PlanFacts): PlanFacts {
   const isPlan = price.obstacle === undefined;
   return { product, price: isPlan ? withLocalId(price, 'plan', price.processorPriceId) : price };
 }
 
-/** A subscription without a price that can be a plan is left to other applications. */
+/** A subscription without a price that can be a plan may belong to other applications. */
 function adoptSubscription(facts: SubscriptionFacts): SubscriptionFacts {
   const { processorSubscriptionId, createdAt } = facts;
   const [first, ...others] = facts.items;

@@ -22,7 +22,7 @@ interface NamedCustomer {
   readonly email: string | null;
 }
 
-/** The end of the report: who pays, and whether Till gives them access. */
+/** The last part of the report: who pays, and whether Till gives them access. */
 export interface AccessReport {
   /** Customers with a subscription that is active or in its trial. */
   readonly payingCount: number;
@@ -57,7 +57,7 @@ export interface AuditParts extends StageParts, Pick<PlatformParts, 'database' |
 
 interface AuditOptions {
   readonly isDryRun: boolean;
-  /** What a dry run would have written. */
+  /** The writes that a dry run would have made. */
   readonly settings: PlanSettings;
   /** Prices and customers that a dry run found and an import would not adopt. */
   readonly refused: ReadonlySet<string>;
@@ -93,7 +93,7 @@ export async function auditAccess(parts: AuditParts, options: AuditOptions): Pro
     const obstacles = await findObstacles(parts, options, listed, failures);
     const hidden = await options.findSkipped(listed.flatMap((facts) => facts.processorCustomerId ?? []));
     for (const { processorSubscriptionId, processorCustomerId, status, items } of listed) {
-      // The processor always shows it. A response without it is malformed.
+      // The processor always shows the customer. A response without it is malformed.
       if (processorCustomerId === null) continue;
       census.add({
         processorCustomerId,

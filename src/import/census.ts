@@ -1,6 +1,6 @@
 import type { Plan } from '../model/plan.ts';
 
-/** Customers that a list of the report names. A person reads it, and in a dry run each of them costs a call. */
+/** How many customers a list of the report names. A person reads it, and in a dry run each customer costs a call. */
 export const listedMax = 1_000;
 
 /** A plan as the report needs it. */
@@ -24,7 +24,7 @@ export interface CensusSubscription {
   readonly plans: readonly CensusPlan[];
 }
 
-/** What the subscriptions of a customer have in common with those of many others. */
+/** A summary of a customer's subscriptions, shared by all customers with the same one. */
 interface Note {
   readonly isPaying: boolean;
   readonly isEntitled: boolean;

@@ -6,7 +6,7 @@ import type { Processor } from '../processor/port/processor.ts';
  */
 const paymentPagesMax = 10;
 
-/** What a customer has at the processor, as far as it decides about access. */
+/** The facts about a customer at the processor that decide about access. */
 export interface Holdings {
   readonly isPaying: boolean;
   readonly liveCount: number;
@@ -42,7 +42,7 @@ export async function findHoldings(
 }
 
 /**
- * Sorts customers by what they would lose: first those that pay, then those with another live subscription, then by the
+ * Sorts customers by what they would lose: first those who pay, then those with another live subscription, then by the
  * newest successful payment.
  */
 export function holdsMore(a: Holdings, b: Holdings): number {

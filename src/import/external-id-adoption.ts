@@ -43,7 +43,7 @@ type AdoptionOutcome = 'adopted' | 'unchanged' | { readonly reason: string };
 
 type Outcomes = Map<string, AdoptionOutcome>;
 
-/** A value that more customers have is not an id, and looking up what each of them has would take hours. */
+/** A value that more customers share is not an id, and checking the subscriptions of each of them would take hours. */
 const sharingMax = 100;
 
 /**

@@ -19,7 +19,7 @@ export interface SharedValue {
 
 interface NotedCustomer {
   readonly processorCustomerId: string;
-  /** What a dry run knows. Otherwise the rows have it. */
+  /** Known only in a dry run. Otherwise the rows have it. */
   readonly foreseen?: ForeseenCustomer;
 }
 
@@ -38,7 +38,7 @@ export interface ExternalIdNotes {
   list(after: string | null): Pages<SharedValue>;
 }
 
-/** In the database, so that the next run continues with them. */
+/** Stored in the database, so that the next run continues with them. */
 export function storedNotes(
   { database, store }: { readonly database: Database; readonly store: ImportStore },
   { importId, metadataKey }: { readonly importId: string; readonly metadataKey: string },
@@ -68,7 +68,7 @@ export function storedNotes(
   };
 }
 
-/** In memory, for a dry run, which stores nothing. Takes about 300 bytes for each customer with a value. */
+/** Kept in memory, for a dry run, which stores nothing. Takes about 300 bytes for each customer with a value. */
 export function rememberedNotes(metadataKey: string): ExternalIdNotes {
   const values = new Map<string, Map<string, ForeseenCustomer>>();
   return {

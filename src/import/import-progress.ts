@@ -2,7 +2,7 @@ import type { Resource } from '../model/facts.ts';
 
 /**
  * The lists that an import reads, in this order: an object comes after those that it depends on. External ids come
- * last, because what customers have decides which of several customers gets one.
+ * last, because the subscriptions and payments of customers decide which of several customers gets one.
  */
 export const stageNames = [
   'plan',
@@ -126,7 +126,7 @@ export function countsOf(progress: ImportProgress): readonly KindCounts[] {
   });
 }
 
-/** The same for one list. Charges count with the payments, whose list begins after theirs. */
+/** The same for one list. Charges count as payments, and the list of payments begins after that of charges. */
 export function countsOfStage(progress: ImportProgress, name: StageName): KindCounts {
   const find = (wanted: StageName) => progress.find(({ stage }) => stage === wanted);
   const kind = name === 'charge' ? 'payment' : name;

@@ -1,7 +1,7 @@
 import type { Queryable } from '../platform/postgres.ts';
 import type { ImportKind, ImportProgress, Skip } from './import-progress.ts';
 
-/** The last ones are enough: every import starts over or continues the one before it. */
+/** Only the last imports are needed: every import starts over or continues the one before it. */
 const keptMax = 10;
 /** Skipped objects that are read at once. */
 const skipsPerPage = 500;

@@ -50,7 +50,7 @@ import {
 } from './stages.ts';
 import { listPrices, writePlanSettings } from './write-plan-settings.ts';
 
-/** Far more restarts or failovers of the database than happen within one import. */
+/** Far more than the restarts or failovers of the database during one import. */
 const lostJobsMax = 20;
 
 interface ImportParts extends AuditParts, Pick<PlatformParts, 'clock'> {
@@ -65,7 +65,7 @@ interface ImportOptions {
   readonly isDryRun?: boolean;
   /** The metadata key that contains the external ids of customers. */
   readonly externalIdFrom?: string | null;
-  /** What the processor does not know about the plans. */
+  /** Settings of the plans that the processor does not have. */
   readonly planEntries?: PlanEntries | undefined;
   readonly signal?: AbortSignal;
 }
@@ -95,7 +95,7 @@ interface Run {
   readonly job: JobRun<UnfinishedImport> | null;
   readonly options: ImportOptions;
   readonly observer: ImportObserver;
-  /** What the entries of plans say. */
+  /** The contents of the entries of plans. */
   readonly settings: PlanSettings;
   /** The part of these entries that the processor did not have at the start. */
   readonly missing: PlanSettings;
@@ -355,7 +355,7 @@ export class Import {
   }
 }
 
-/** The kinds that decide about others. Objects of other kinds need no note. */
+/** The kinds on which others depend. Objects of other kinds need no note. */
 const notedKinds: readonly ImportKind[] = ['plan', 'customer', 'external_id'];
 
 function noteSkip({ skipped }: Run, { kind, id, reason }: Skip): void {

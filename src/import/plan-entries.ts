@@ -8,7 +8,7 @@ import {
   type PlanFeatures,
 } from '../model/plan-features.ts';
 
-/** What an operator says about a price or a product. An absent field keeps its value. */
+/** An operator's settings for a price or a product. An absent field keeps its value. */
 export interface PlanEntry {
   readonly name?: string;
   readonly features?: PlanFeatures;

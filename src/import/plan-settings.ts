@@ -10,13 +10,13 @@ import {
 import { priceObstacles } from '../model/price-obstacle.ts';
 import { isPlanName, type PlanEntries, type PlanEntry, PlanEntryError } from './plan-entries.ts';
 
-/** The values of a product that are plans' values too. */
+/** The values of a product that are also values of its plans. */
 type ProductSettings = Pick<PlanEntry, 'name' | 'group' | 'features'>;
 
-/** The values of a price that are its plan's values too. */
+/** The values of a price that are also values of its plan. */
 type PriceSettings = Pick<PlanEntry, 'addOn' | 'repeatable'>;
 
-/** What the entries say, by the processor's ids. */
+/** The settings in the entries, by the processor's ids. */
 export interface PlanSettings {
   readonly products: ReadonlyMap<string, ProductSettings>;
   readonly prices: ReadonlyMap<string, PriceSettings>;

@@ -13,7 +13,7 @@ export interface Stage<Item> {
   /** Refreshes objects by the processor's ids. */
   readonly mirror: Pick<Mirror<never>, 'resource' | 'refresh'>;
   list(after: string | null): Pages<Item>;
-  /** The processor's id, as people know it. */
+  /** The processor's id that people see. */
   idOf(item: Item): string;
   /** The processor's id that identifies the object in its mirror. */
   keyOf(item: Item): string;
@@ -31,13 +31,13 @@ export interface Stage<Item> {
   readonly isAhead?: boolean;
 }
 
-/** What an import did with a page. */
+/** The outcome of one page. */
 export interface PageOutcome {
   readonly counts: Counts;
   readonly skips: readonly Skip[];
 }
 
-/** Stores the outcome. If the rows need nothing else, this happens in their transaction. */
+/** Stores the outcome. If the rows need no further work, this happens in their transaction. */
 export type SavePage = (db: Queryable, outcome: PageOutcome) => Promise<void>;
 
 /** A list, and what an import does with its pages. */

@@ -61,7 +61,7 @@ export function subscriptionStage(
       const { processorCustomerId, items } = facts;
       if (processorCustomerId === null) return noCustomer;
       if (refused.has(processorCustomerId)) return `Its customer is left out (${processorCustomerId}).`;
-      // Till created this one and lost its row. It is recovered, whatever was changed at the processor since.
+      // Till created this subscription and lost its row. It is recovered, whatever was changed at the processor since.
       if (!isForeignSubscription(facts)) return undefined;
       const isPlan = (item: SubscriptionItemFacts) =>
         isPlanPrice(item) && !refused.has(item.processorPriceId);

@@ -16,7 +16,7 @@ export const invoiceKind = objectKind({
 });
 
 /**
- * The processor counts its attempts to collect an invoice. If the count rises and the invoice is unpaid, one has
+ * The processor counts its attempts to collect an invoice. If the count rises and the invoice is unpaid, an attempt has
  * failed.
  */
 export function invoiceEventType(before: InvoiceView, after: InvoiceView): EventType {

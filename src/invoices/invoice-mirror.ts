@@ -107,7 +107,7 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
     return (await store.find(database, [id]))[0];
   }
 
-  /** Applies what the processor shows of these invoices, and returns their rows in the same order. */
+  /** Applies the processor's state of these invoices, and returns their rows in the same order. */
   async record(facts: readonly InvoiceFacts[]): Promise<readonly Invoice[]> {
     if (facts.length === 0) return [];
     const { database, store } = this.#parts;

@@ -35,7 +35,7 @@ export class InvoiceService {
     return requireFound('invoice', await this.#reads.read(id));
   }
 
-  /** What the invoice bills, as the processor shows it. */
+  /** The lines of the invoice, as the processor shows them. */
   async listLines(
     id: string,
     { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },

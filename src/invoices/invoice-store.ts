@@ -131,7 +131,7 @@ export class InvoiceStore extends MirrorStore<Invoice> {
     return findByAmounts(db, invoiceTable, invoiceFacets, amounts, limit);
   }
 
-  /** What other rows show of these invoices, by the processor's ids. */
+  /** The values of these invoices that other rows show, by the processor's ids. */
   findIds(db: Queryable, keys: readonly string[]): Promise<readonly LinkedInvoice[]> {
     const sql = `select processor_invoice_id as key, id, status,
         processor_subscription_id as "processorSubscriptionId"

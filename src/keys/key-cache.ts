@@ -15,7 +15,7 @@ const trustMs = 4_000;
 export const refreshDelayMs = 2_000;
 /** The database is asked at most four times a second, however many unknown API keys arrive. */
 const loadDelayMs = 250;
-/** More than there can be; see `validKeysMax` in key-creation.ts. About 300 bytes each. */
+/** More than the maximum number of API keys; see `validKeysMax` in key-creation.ts. About 300 bytes each. */
 const cachedKeysMax = 2_000;
 const minuteMs = 60_000;
 
@@ -26,7 +26,7 @@ export interface FirstUse {
 
 interface CacheParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly store: Pick<KeyStore, 'listValid'>;
-  /** Writes when API keys were used, and who used those first that were not used before. */
+  /** Writes when API keys were used, and who first used those that were never used before. */
   readonly recordUses: (
     uses: ReadonlyMap<string, Date>,
     firstUses: ReadonlyMap<string, FirstUse>,
@@ -49,7 +49,7 @@ export class KeyCache {
   #attemptedAtMs = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
-  /** Keys that this process has revoked, and when: a statement that began before may still return them. */
+  /** Keys that this process has revoked, and when: a statement that began earlier may still return them. */
   readonly #dropped = new Map<string, number>();
   /** The minute of the last use that this process knows of, by key, and those that are not written yet. */
   readonly #uses = new Map<string, number>();

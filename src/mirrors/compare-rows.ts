@@ -11,7 +11,7 @@ export interface Term {
 /** Adds a value to a statement, and returns the SQL of its parameter. */
 export type Add = Parameters['add'];
 
-/** The condition that the columns, as a row, compare so with the values. */
+/** A comparison of two SQL rows: the columns with the values. */
 export function compareRows(operator: string, terms: readonly Term[]): string {
   if (terms.length === 0) return 'true';
   const row = (items: readonly string[]) => `(${items.join(', ')})`;

@@ -7,7 +7,10 @@ interface OwnedRow {
   readonly updatedAt: Date;
 }
 
-/** Replaces erased metadata in the row before the change. It differs from empty metadata, and no event shows it. */
+/**
+ * Takes the place of erased metadata in the row before the change, so that the change is visible. Events do not contain
+ * it.
+ */
 const erasedMetadata = { erased: '' };
 
 /**

@@ -19,23 +19,26 @@ interface Edge {
   readonly terms: readonly Term[];
 }
 
-/** An index of the facets: its columns after theirs, and the bounds that the request sets to the first of them. */
+/**
+ * An order of the rows within a facet: the columns of the index after those of the facet, and the request's bounds on
+ * them.
+ */
 interface Order {
   readonly columns: readonly string[];
   readonly edges: readonly Edge[];
 }
 
-/** The rows of the selected facets that a request selects, in one of the orders. */
+/** The SQL that reads the rows of the selected facets in one of the orders. */
 interface Ordered {
   readonly tables: readonly string[];
-  /** The columns `what` of the first rows of each facet, after a position if there is one. */
+  /** The SQL that selects the columns `what` of the first `limit` rows of each facet, after the position `after`. */
   readonly rows: (what: string, after: readonly Edge[], limit: string) => string;
   readonly total: string;
 }
 
 /**
- * The index to walk for each of its facets. Undefined if another filter selects fewer rows, or neither a filter nor the
- * sort needs facets.
+ * The facet index that serves this request. Undefined if another filter selects fewer rows, or if neither a filter nor
+ * the sort needs facets.
  */
 export function facetsOf<Row extends object>(
   { facets = [] }: List<Row>,
@@ -50,9 +53,9 @@ export function facetsOf<Row extends object>(
 }
 
 /**
- * A page of the rows of some facets. The facets that exist are found by a loose scan, which reads one entry of the
- * index for each. The rows of each selected facet are in the order of the list, so the page is among the first rows of
- * each. The cost depends on the number of facets, and not on the number of rows.
+ * A page of the rows of some facets. A loose scan finds the facets that exist, and reads one entry of the index for
+ * each. The rows of each selected facet are in the order of the list, so the page is among the first rows of each. The
+ * cost depends on the number of facets, and not on the number of rows.
  */
 export function facetParts(
   facets: Facets,
@@ -70,7 +73,7 @@ export function facetParts(
   const newest = inOrder('times', facets, { order: byTime, other: byAmount, direction });
   const ordered =
     column === undefined ? newest : inOrder('amounts', facets, { order: byAmount, other: byTime, direction });
-  // The cheaper order to count in: the one whose other order bounds the rows.
+  // The rows are counted in the order of time if the request bounds the amount: those bounds then limit the count.
   const counted = bounds.length > 0 ? newest : ordered;
   const offset = `${add(place.offset ?? place.skip ?? 0)}::bigint`;
   const columns = column === undefined ? byTime.columns : byAmount.columns;
@@ -100,10 +103,10 @@ export function facetParts(
 const amountsMax = 100;
 
 /**
- * Walks the index of an order. If the request also sets bounds to the other order, these may select few rows. So the
- * index of the other order is read first, up to the cap of a total: if it has no more rows, they are sorted. Otherwise
- * the rows may still have few amounts, such as the prices of some plans: then the newest of each amount are read.
- * Otherwise the rows of the walk are compared with the bounds one by one.
+ * Walks the index of an order. If the request also bounds the other order, that may select few rows. So the index of
+ * the other order is read first, up to the cap of a total, and if it has no more rows, they are sorted. Otherwise the
+ * rows may still have few amounts, such as the prices of some plans: then the newest rows of each amount are read.
+ * Otherwise each row of the walk is compared with the bounds.
  */
 function inOrder(
   name: string,
@@ -142,8 +145,8 @@ function inOrder(
       amount === undefined
         ? ''
         : `union all ${walk({
-            // Only payments have ranges of amounts, and of their indexes with these columns, only this one has the
-            // usual order of times.
+            // Only payments can be filtered by a range of amounts. Of their indexes with these columns, this is the
+            // only one with the default order of nulls.
             facets: { ...facets, columns: [...facets.columns, amount], isOnlyOrder: true },
             what,
             order,
@@ -170,8 +173,9 @@ function inOrder(
 }
 
 /**
- * The amounts within the bounds, for each selected facet: `some_amounts` has one more than `amountsMax` at most, and
- * `few_amounts` all of them or none. A loose scan like that of the facets, from one amount to the next.
+ * The amounts within the bounds, for each selected facet. `some_amounts` stops at `amountsMax` + 1 amounts.
+ * `few_amounts` has all amounts, or none if there are more than `amountsMax`. Like the scan of the facets, it is a
+ * loose scan, which jumps from one amount to the next.
  */
 function amountTables(
   facets: Facets,
@@ -207,8 +211,9 @@ const isOfFacet = ({ columns }: Facets) =>
   columns.map((column, index) => `${column} = f${index + 1}`).join(' and ');
 
 /**
- * All facets. Each step reads one entry of the index, from which it begins. Where the scan ends is asked of that entry:
- * before PostgreSQL 18, a row comparison ends a scan only where its first column differs.
+ * All facets. Each step jumps to one entry of the index, and starts the next step there. The entry that was found
+ * decides whether the scan ends: before PostgreSQL 18, a row comparison ends a scan only where its first column
+ * differs.
  */
 export function looseScan(facets: Facets, lead: (operator: '>=' | '<=') => string = () => 'true'): string {
   const { from, where = 'true' } = facets;
@@ -251,10 +256,10 @@ function selectedFacets(facets: Facets, conditions: string): string {
 }
 
 /**
- * The first rows of each facet, from the index of the order. PostgreSQL may believe that a facet has most rows, and
- * that an index of all rows by time finds the first ones sooner. So nulls, of which there are none, have an unusual
- * place in the index of the facets: it is the only one in the order of this statement. There is one bound in each
- * direction, because PostgreSQL may begin at either of two, and none that another index could serve.
+ * The first rows of each facet, from the index of the order. PostgreSQL may assume that a facet has most rows, and
+ * choose an index of all rows by time. So the index of the facets has an unusual place of nulls, although there are
+ * none, and the statement asks for that order, which no other index has. There is one bound in each direction, because
+ * with two PostgreSQL may start at the wider one. The bounds have a form that only this index can serve.
  */
 export function walk({
   facets,
@@ -297,7 +302,7 @@ export function walk({
 }
 
 const plainEdge = ({ operator, terms }: Edge) => compareRows(operator, terms);
-/** PostgreSQL finds no index for this form. */
+/** In this form, a condition cannot use an index. */
 const comparedEdge = (edge: Edge) => `(${plainEdge(edge)}) is true`;
 
 function conditionsOf(used: readonly UsedFilter[], add: Add): readonly string[] {

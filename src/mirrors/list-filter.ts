@@ -12,7 +12,7 @@ interface ColumnFilter {
   readonly column: string;
   /** Returns the SQL of the value to compare with, given the SQL of the parameter, such as `$3`. */
   readonly toSql: (parameter: string) => string;
-  /** Writes equal values as equal texts. Undefined if the value matches no rows. */
+  /** Writes equal values as equal texts. Undefined if no row can have the value. */
   readonly normalise: (value: string) => string | undefined;
 }
 

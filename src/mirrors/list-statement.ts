@@ -112,8 +112,8 @@ function select<Row extends object>(list: List<Row>, selection: Selection, add: 
 }
 
 /**
- * The conditions of a walk: the values of its first columns, the times of the request, and what its rows are compared
- * with.
+ * The conditions of a walk: the values of its first columns, the times of the request, and the conditions that its rows
+ * are compared with.
  */
 function bound(
   { createdAfter, createdBefore }: Selection,
@@ -162,8 +162,8 @@ function conditionOf({ filter, value }: UsedFilter, table: string, add: () => st
   if ('toRows' in filter) throw new Error('a filter that finds its rows is not compared with rows');
   if ('toRowCondition' in filter) return `(${filter.toRowCondition(table, add())})`;
   const condition = `(${filter.toCondition(add, value)})`;
-  // PostgreSQL finds no index for this form. It must not read all rows of a facet to compare them with those of an
-  // owner.
+  // In this form, a condition cannot use an index. PostgreSQL must not read all rows of a facet to compare them with
+  // those of an owner.
   return 'isFacet' in filter ? `${condition} is true` : condition;
 }
 

@@ -13,8 +13,8 @@ export interface List<Row extends object> {
   /** Names a list that shows other rows of the table than the one whose total the counter keeps. */
   readonly variant?: string;
   /**
-   * Conditions of which each row meets one. Without filters, the list merges the rows of each, because only these have
-   * an index by time.
+   * Each row meets exactly one of these conditions. Without filters, the list merges the rows of each condition,
+   * because only these have an index by time.
    */
   readonly parts?: readonly string[];
   /** The filter that names the owner of the rows. An owner has few rows, so they are all counted. */
@@ -43,7 +43,8 @@ export interface Facets {
    */
   readonly amount?: string;
   /**
-   * Whether no other index has the order of the rows within a facet. Then its columns have the usual place of nulls.
+   * Whether this is the only index with the order of the rows within a facet. Then its columns have the default order
+   * of nulls.
    */
   readonly isOnlyOrder?: true;
   /** The filters that need this index. Undefined for the index of all other requests. */

@@ -51,7 +51,7 @@ export async function applyResponse<Facts>(
   if (needsRefresh) await correct(mirror, mirror.keyOf(facts));
 }
 
-/** Like `applyResponse`, for a response that says that the change of the row is done. */
+/** Like `applyResponse`, for a response that shows that a requested change was made. The audit log gets its entry. */
 export async function applyChange<Facts>(
   database: Database,
   mirror: Mirror<Facts>,

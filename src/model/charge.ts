@@ -73,7 +73,10 @@ export function takeCharge<Row extends ChargedRow>(
   return chargeAt > rowAt ? taken : { verdict: 'refresh', row };
 }
 
-/** Like `takeCharge`, for an event. A row that still shows an authorisation that has ended missed how it ended. */
+/**
+ * Like `takeCharge`, for an event. If the authorisation has ended but the row still shows it, the row missed how it
+ * ended and needs a refresh.
+ */
 export function takeChargeFacts<Row extends ChargedRow & { readonly amountCapturable: number }>(
   row: Row,
   facts: ChargeFacts,

@@ -58,7 +58,7 @@ export interface CheckoutFacts extends OwnFacts, CheckoutValues {
   readonly metadata: Metadata;
 }
 
-/** Says that a checkout exists or has changed. Only a read shows everything that its row contains. */
+/** Reports that a checkout exists or has changed. Only a read shows everything that its row contains. */
 export interface CheckoutNotice {
   readonly processorCheckoutSessionId: string;
   readonly localId: string | null;

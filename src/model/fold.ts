@@ -29,7 +29,7 @@ export interface MirrorRow {
   readonly updatedAt: Date;
   /** The earliest time of the facts that the row took last. Plans have two. */
   readonly processorAsOf?: Date;
-  /** The row took an event that does not contain everything that the row shows. A refresh completes it. */
+  /** The row took an event that lacks some of what the row shows. A refresh completes it. */
   readonly isIncomplete?: boolean;
 }
 
@@ -39,7 +39,7 @@ interface Folding<Row extends MirrorRow, Facts> {
   readonly source: Source;
   readonly keyOf: (row: Row) => string;
   readonly take: Take<Row, Facts>;
-  /** The row as the API shows it. `updatedAt` changes only if something else that is shown changes. */
+  /** The row as the API shows it. `updatedAt` changes only if something else in the response changes. */
   readonly view: View<Row>;
   readonly now: Date;
 }
@@ -95,7 +95,7 @@ export function foldFacts<Row extends MirrorRow, Facts>(folding: Folding<Row, Fa
   };
 }
 
-/** A row keeps its `updatedAt` if the API does not show the change. */
+/** A row keeps its `updatedAt` if the change is not visible in the API. */
 function withTime<Row extends MirrorRow>(before: Row, after: Row, view: View<Row>): Row {
   const { updatedAt } = before;
   if (after.updatedAt === updatedAt) return after;

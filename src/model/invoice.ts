@@ -54,7 +54,7 @@ export interface InvoiceFacts extends Facts, InvoiceDetails, InvoiceValues {
   readonly subscriptionLocalId: string | null;
   /** Undefined if not all lines are known. */
   readonly coversUntil?: Date | null;
-  /** An event says that the invoice is void now, and it may have taken items or discounts of the customer. */
+  /** Set by an event that voids the invoice, if the invoice may have used up items or discounts of the customer. */
   readonly mayLose?: true;
 }
 

@@ -46,8 +46,8 @@ interface MetadataFacts {
 }
 
 /**
- * Whether the row would take this event although its metadata was erased. Taking it would give the row's metadata the
- * time of the event, so the object is read instead.
+ * Whether this event is newer than a row whose metadata was erased. Taking the event would give the missing metadata
+ * the time of the event, so the object is read instead.
  */
 export function needsMetadata(
   { metadata, deleted = false }: MetadataFacts & { readonly deleted?: boolean },
@@ -76,8 +76,8 @@ interface Owned {
 }
 
 /**
- * The customers whose rows get metadata, or a reason, and had neither. A deletion finds all other rows with metadata or
- * a reason.
+ * The customers of rows that get their first metadata or reason in this write. A deletion already finds rows that have
+ * some.
  */
 export function ownersOfNewMetadata(written: readonly OwnedChange[]): readonly string[] {
   const isNew = ({ before, after }: OwnedChange) =>

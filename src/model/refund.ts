@@ -49,7 +49,7 @@ export interface RefundFacts extends OwnFacts {
   readonly reason: RefundReason | null;
 }
 
-/** What shows the kind of a refund that has no row. */
+/** The evidence for the kind of a refund that has no row yet. */
 interface KindEvidence {
   readonly payment: Pick<Payment, 'intentStatus' | 'amount' | 'amountReceived'>;
   /** Whether it was requested through Till. */

@@ -198,7 +198,7 @@ export function hasEnded(status: SubscriptionStatus): boolean {
   return finalStatuses.includes(status);
 }
 
-/** Fails if there is nothing for a customer to cancel, or if the processor's pages cannot cancel it. */
+/** Fails if the subscription has nothing to cancel, or if the processor's pages cannot cancel it. */
 export function refuseCancellation({
   status,
   cancelAtPeriodEnd,
@@ -212,7 +212,7 @@ export function refuseCancellation({
   if (change !== null) throw pendingChange();
 }
 
-/** Also for a planning that changes no plan, because changing back to the current plan ends it too. */
+/** Applies even if the pending change keeps the plan. Changing back to the current plan drops such a change too. */
 export function pendingChange(): Failure {
   return new Failure(
     'pending_change',

@@ -35,8 +35,8 @@ interface Arrival {
 }
 
 /**
- * The ordering rule: events can arrive in any order, and the row still ends in the state of the processor's object. A
- * late event loses here.
+ * The ordering rule: events can arrive in any order, and the row still ends in the state of the processor's object. An
+ * older event changes nothing.
  */
 export function judge({ rule, origin, isSame, rowAsOf, factsAsOf }: Arrival): Verdict {
   if (rule === 'never') return 'keep';
@@ -57,7 +57,7 @@ interface Taking {
   readonly now: Date;
 }
 
-/** The row after it takes facts, and the verdict. */
+/** The outcome: the verdict, and the row after it takes the facts. */
 export interface Taken<Row> {
   readonly verdict: Verdict;
   readonly row: Row;

@@ -38,7 +38,9 @@ export interface WindowTerms extends PeriodTerms {
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;
   readonly trialEnd: Date | null;
-  /** Null if it never entitled the customer. If its access ended before it did, the past periods show that. */
+  /**
+   * Null if it never entitled the customer. If access ended before the subscription did, the past periods show when.
+   */
   readonly endedAt: Date | null;
   /** When the grace period of an unpaid subscription ended. */
   readonly graceEndedAt: Date | null;

@@ -25,7 +25,7 @@ export const subscriptionMetrics = /^(subscriptions|recurring|mrr|trials|recover
 /** The day of a cell with a current value. PostgreSQL sorts it after every other day. */
 export const now = 'infinity';
 
-/** An event as far as the overview needs it. */
+/** The parts of an event that the overview needs. */
 export type CountedEvent = Pick<StoredEvent, 'createdAtMs' | 'type' | 'objectType' | 'data' | 'previous'>;
 
 /** A change of a counted object. `before` is null if the change created it. */
@@ -35,7 +35,7 @@ export interface Change {
   readonly after: Draft;
 }
 
-/** A counted object, before its plan was looked up. */
+/** A counted object whose plan has not been looked up yet. */
 interface Draft {
   readonly type: CountedObject['type'];
   readonly view: Readonly<Record<string, unknown>>;
@@ -79,7 +79,7 @@ function addOnPlanIdsOf({ addOns }: Draft['view']): readonly string[] {
   return (addOns as SubscriptionView['addOns']).map(({ planId }) => planId);
 }
 
-/** Adds up cells. Cells that become zero stay, and change nothing. */
+/** Adds up cells. Cells that become zero are kept, and change nothing. */
 export class CellSum {
   readonly #cells = new Map<string, Cell>();
 
@@ -128,7 +128,7 @@ export class CellSum {
 
 export type Plans = ReadonlyMap<string, PricedPlan>;
 
-/** A change with the plans of its object. */
+/** A change, with the plans of its object. */
 export interface PricedChange {
   readonly createdAtMs: number;
   readonly before: CountedObject | null;

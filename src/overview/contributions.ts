@@ -17,7 +17,7 @@ export const withdrawnStatuses = ['needs_response', 'under_review', 'lost'] as c
 
 export type PricedPlan = Pick<Plan, 'amount' | 'currency' | 'interval' | 'intervalCount'>;
 
-/** What an object adds to one number of the overview. */
+/** The contribution of an object to one number of the overview. */
 export interface Contribution {
   /** The day of the number. Null for a current value. */
   readonly day: string | null;
@@ -44,14 +44,14 @@ export type CountedSubscription = CountedObject & { readonly type: 'subscription
 
 export const countedTypes = ['payment', 'refund', 'subscription'] as const;
 
-/** What an object adds to the overview. `OverviewCountStore` says the same in SQL, for all rows. */
+/** The contributions of an object to the overview. `OverviewCountStore` computes the same in SQL, for all rows. */
 export function contributionsOf(object: CountedObject, zone: TimeZone): readonly Contribution[] {
   if (object.type === 'payment') return ofPayment(object.view, zone);
   if (object.type === 'refund') return ofRefund(object.view, zone);
   return ofSubscription(object);
 }
 
-/** The fields of each view that decide what it adds. A change of any other field changes no number. */
+/** The fields of each view that determine its contributions. A change of any other field changes no number. */
 export const countedFields: Readonly<Record<CountedObject['type'], readonly string[]>> = {
   payment: [
     'amount',
@@ -115,8 +115,8 @@ function ofSubscription({
 }
 
 /**
- * What subscriptions with the same interval charge in it. The amounts for different intervals are added only when they
- * are shown, because a month is not a whole number of weeks.
+ * The sum that subscriptions with the same interval charge per interval. The sums of different intervals are added only
+ * when they are shown, because a month is not a whole number of weeks.
  */
 interface RecurringGroup {
   readonly status: RecurringStatus;
@@ -140,7 +140,7 @@ export function parseRecurring(metric: string): RecurringGroup | undefined {
   };
 }
 
-/** What a change of status means for trials and for renewals that failed. */
+/** How a change of status affects the numbers of trials and of failed renewals. */
 export function turnsOf(before: string | null, after: string): readonly string[] {
   if (before === after) return [];
   return [

@@ -27,7 +27,7 @@ const bridge = {
   end: amount('`start` + `new` + `expansion` + `reactivated` − `contraction` − `churned`, exactly.'),
 };
 
-/** The numbers of a range about growth. Those about subscriptions are null if none of its days is known. */
+/** The growth numbers of a range. Those about subscriptions are null if none of its days is known. */
 export const growthProperties = {
   mrr: known(
     'OverviewMrr',

@@ -1,6 +1,6 @@
 import type { PlanInterval } from '../model/plan.ts';
 
-/** What subscriptions with the same interval charge in it. */
+/** The sum that subscriptions with the same interval charge per interval. */
 export interface RecurringSum {
   readonly interval: PlanInterval;
   readonly intervalCount: number;

@@ -30,7 +30,7 @@ export class MoveStore {
     );
   }
 
-  /** The same as in the cells: moves of days that have not begun in this time zone are of its current day. */
+  /** The same rule as in the cells: moves of days that have not begun in this time zone belong to its current day. */
   async moveBackToToday(tx: Queryable, timeZone: string): Promise<void> {
     const today = '(now() at time zone $1)::date';
     await tx.query(`update till.overview_moves set day = ${today} where day > ${today}`, [timeZone]);

@@ -14,7 +14,7 @@ export const metricsOfMoves = {
   renewal_lost: 'recovery.lost',
 } as const;
 export type MoveName = keyof typeof metricsOfMoves;
-/** `Object.keys` does not know that there are no other names. */
+/** The type of `Object.keys` does not show that there are no other names. */
 export const moveNames = Object.keys(metricsOfMoves) as readonly MoveName[];
 
 /** One of the changes that a number of the overview adds up. */

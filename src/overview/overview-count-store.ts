@@ -2,7 +2,7 @@ import type { Queryable } from '../platform/postgres.ts';
 import { type Cell, now } from './cells.ts';
 import { countedStatuses, recurringStatuses, withdrawnStatuses } from './contributions.ts';
 
-/** What some rows add to the overview. */
+/** The contribution of some rows to the overview. */
 interface CountedRows {
   readonly cells: readonly Cell[];
   /** The last row. Undefined if there was none. */
@@ -53,7 +53,7 @@ const payments = countedTable(
 
 const intervalsPerYear = `case interval when 'day' then 365 when 'week' then 52 when 'month' then 12 else 1 end`;
 
-/** Reservations are not refunds yet, and a release gives back nothing that was received. */
+/** Reservations are not refunds yet, and a release returns money that was never received. */
 const refunds = countedTable(
   'select id, created_at, amount, currency, status',
   `from till.refunds where processor_refund_id is not null and kind = 'refund'`,
@@ -84,8 +84,8 @@ const subscriptions = countedTable(
 );
 
 /**
- * Counts the rows themselves, for numbers that no event has counted. It is `contributionsOf` in SQL, for many rows;
- * tests compare the two.
+ * Counts the rows themselves, for numbers that no event has counted. It is `contributionsOf` in SQL, for many rows.
+ * Tests compare the two.
  */
 export const countedTables: readonly CountedTable[] = [payments, refunds, subscriptions];
 

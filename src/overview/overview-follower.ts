@@ -38,11 +38,11 @@ const eventsPerBatch = 2_000;
 /** Ten thousand events, a tenth of a second. A request that finds more does not wait for them. */
 const batchesPerRequestMax = 5;
 const requestTimeMsMax = 1_000;
-/** A transaction that holds the horizon back usually commits within a few milliseconds. */
+/** A transaction that delays the horizon usually commits within a few milliseconds. */
 const horizonDelayMs = 5;
 /** A million events per run of the background work. The next run continues. */
 const batchesPerRunMax = 500;
-/** Some tenths of a second for each statement. */
+/** A few tenths of a second for each statement. */
 const rowsPerBatch = 100_000;
 /** The same for customers, each with a few subscriptions. */
 const customersPerBatch = 20_000;
@@ -185,7 +185,7 @@ export class OverviewFollower {
     }
   }
 
-  /** The changes of events after a position. Numbers of subscriptions have a cell for now only. */
+  /** The changes of events after a position. Numbers of subscriptions have only a cell for now. */
   async #readLater(tx: Transaction, position: number) {
     const cells = new CellSum();
     const amounts = new Map<string, bigint>();
@@ -220,8 +220,8 @@ export class OverviewFollower {
   }
 
   /**
-   * Corrects the amounts of all subscribers, and adds them up. Who was a subscriber before the first count is known
-   * from paid invoices.
+   * Corrects the amounts of all subscribers, and adds them up. Paid invoices show who was a subscriber before the first
+   * count.
    */
   async #countSubscribers(
     tx: Queryable,

@@ -8,7 +8,7 @@ import { type CellsByDay, type Sums, sumDays } from './sums.ts';
 /** How monthly revenue moves from the start to the end of some days. */
 type Bridge = Omit<NonNullable<Growth['mrr']>, 'series'>;
 
-/** What the numbers of a range depend on besides the cells. */
+/** Everything besides the cells that the numbers of a range depend on. */
 export interface GrowthRequest {
   readonly range: DayRange;
   readonly interval: Interval;
@@ -43,7 +43,7 @@ export function growthOf(byDay: CellsByDay, request: GrowthRequest): Growth {
     byDay,
     [...byDay.keys()].filter((day) => day === later || (day > known.to && day !== now)),
   );
-  // Counts back from now, as all numbers about subscriptions.
+  // Counts back from now, like all numbers about subscriptions.
   const current = sumDays(byDay, [now]);
   const start = {
     amount: current.amount(totalMetric) - changeOf(after).amount - changeOf(sums).amount,

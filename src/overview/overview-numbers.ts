@@ -19,7 +19,7 @@ interface NumbersRequest extends GrowthRequest {
 }
 
 /**
- * Turns cells into what the API shows, one entry for each currency. Amounts of different currencies are never added.
+ * Converts cells into the entries of the API, one for each currency. Amounts of different currencies are never added.
  */
 export function numbersOf(cells: readonly Cell[], request: NumbersRequest): CurrencyNumbers[] {
   const byCurrency = Map.groupBy(

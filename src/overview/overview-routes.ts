@@ -83,7 +83,7 @@ const moveExample: Static<typeof MoveSchema> = {
   subscriptionId: '0199c1f2-3c4d-7a5b-8e6f-1a2b3c4d5e6f',
 };
 
-/** The numbers of the overview, and those of their rows that no list of objects shows. */
+/** The numbers of the overview, and the lists of their rows that no list of objects contains. */
 export function registerOverviewRoutes(
   app: FastifyInstance,
   overview: OverviewService,

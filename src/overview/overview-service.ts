@@ -93,7 +93,7 @@ export class OverviewService {
       database,
       {
         ...{ metric: metricsOfMoves[request.move], currency: request.currency },
-        // Days before it can have moves by another time zone. No number adds them up.
+        // Days before it can have moves that were counted in another time zone. No number includes them.
         ...{ from: from < since ? since : from, to },
       },
       place && { day: dayOf(Number(place.createdAt / microsPerMs)), id: place.id },

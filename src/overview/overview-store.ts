@@ -34,7 +34,7 @@ export class OverviewStore {
     return row;
   }
 
-  /** One process at a time changes the cells. Without waiting, undefined if another process changes them. */
+  /** One process at a time changes the cells. Undefined if another process changes them, because this does not wait. */
   async lock(tx: Queryable, { waits }: { readonly waits: boolean }): Promise<OverviewProgress | undefined> {
     const [row] = await tx.query<OverviewProgress>(
       `select ${progressColumns} from till.overview_progress for update ${waits ? '' : 'skip locked'}`,
@@ -50,7 +50,7 @@ export class OverviewStore {
   }
 
   /**
-   * The same after all rows were counted, as this transaction sees them. If there are no cells of this release yet,
+   * The state after all rows were counted, as this transaction sees them. If there are no cells of this release yet,
    * changes are known from now on.
    */
   async moveToSnapshot(tx: Queryable, position: number, timeZone: string): Promise<void> {

@@ -2,7 +2,7 @@ import type { Cell } from './cells.ts';
 import { type CountedSubscription, isRecurring, type PricedPlan } from './contributions.ts';
 import { monthlyAmount } from './monthly-amount.ts';
 
-/** The customer's monthly amount in one currency, as far as the events are counted. */
+/** The customer's monthly amount in one currency, according to the counted events. */
 export interface Subscriber {
   readonly customerId: string;
   readonly currency: string;
@@ -44,7 +44,7 @@ export function amountChangesOf(
 }
 
 /**
- * What a subscription charges in a month, rounded to the smallest unit of each currency, so that sums of subscriptions
+ * The monthly amount of a subscription, rounded to the smallest unit of each currency, so that sums of subscriptions
  * are exact. Its plans can only differ in their currency if one was added in the dashboard.
  */
 export function monthlyAmountsOf({

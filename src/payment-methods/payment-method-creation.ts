@@ -14,7 +14,7 @@ export interface PaymentMethodParts {
   readonly processor: Processor;
 }
 
-/** What the call to the processor needs. */
+/** The values that the call to the processor needs. */
 type PreparedSetup = Pick<Customer, 'processorCustomerId'>;
 
 export type PaymentMethodCreation = CheckedOperation<
@@ -48,7 +48,7 @@ export function paymentMethodCreation({ customers, processor }: PaymentMethodPar
       const customer = await customers.read(parentOf(claim));
       const setup = await find(claim);
       if (setup !== null) return setup;
-      // Fails if the processor does not know the customer either: that failure tells the caller more.
+      // Fails if the processor does not know the customer: that failure is more helpful to the caller.
       await customers.correct(customer);
       throw objectMissing('setup intent');
     },

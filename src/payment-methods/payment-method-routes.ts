@@ -118,7 +118,7 @@ export function registerPaymentMethodRoutes(app: FastifyInstance, methods: Payme
   });
 }
 
-/** Only the fields that the contract names. */
+/** Only the fields that the API documents. */
 function toResponse(method: SavedPaymentMethod): Static<typeof PaymentMethodSchema> {
   return {
     id: method.id,

@@ -39,7 +39,7 @@ interface PaymentMethodServiceParts extends PaymentMethodParts {
   readonly subscriptions: Pick<SubscriptionService, 'inTurn' | 'correctMethods'>;
 }
 
-/** The saved payment methods of customers. The processor is the only place that knows them. */
+/** The saved payment methods of customers. Only the processor stores them. */
 export class PaymentMethodService {
   /** The sweeper also uses it. */
   readonly creation: PaymentMethodCreation;
@@ -74,8 +74,8 @@ export class PaymentMethodService {
 
   /**
    * Sets the default of the subscriptions first, and of the customer last: a payment method that is shown as the
-   * default is the default everywhere. Skips what is already set, so that repeating a request that failed halfway makes
-   * progress. All rows show the new default before the response.
+   * default is the default everywhere. Skips subscriptions that have it, so that repeating a request that failed
+   * halfway makes progress. All rows show the new default before the response.
    */
   async setDefault(customerId: string, paymentMethodId: string): Promise<SavedPaymentMethod> {
     const customer = await this.#parts.customers.read(customerId);
@@ -170,7 +170,7 @@ export class PaymentMethodService {
       processorSubscriptionId,
       paymentMethodId: method.id,
       isPlanned: needsScheduledDefault(use, method.id),
-      // A new processor key each time, because setting a default twice has the same effect as setting it once.
+      // A new processor key each time, because setting the same default again has no further effect.
       idempotencyKey: randomUUID(),
     });
     if (attempt.outcome === 'done') return attempt.value;

@@ -35,7 +35,7 @@ interface NewRow {
   readonly cause: Cause | undefined;
 }
 
-/** What the call to the processor needs. */
+/** The values that the call to the processor needs. */
 type PreparedPayment = Pick<Customer, 'processorCustomerId'>;
 
 export type PaymentCreation = CheckedOperation<

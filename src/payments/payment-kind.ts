@@ -38,8 +38,8 @@ export function paymentEventType(before: PaymentView, after: PaymentView): Event
 }
 
 /**
- * An attempt was in progress, and now another payment method is needed: it failed, even if for the same reason as
- * before.
+ * The attempt that was in progress has failed if another payment method is needed now, even if the reason is the same
+ * as before.
  */
 function isTryOver(before: PaymentView, after: PaymentView): boolean {
   const wasTried = before.status === 'requires_action' || before.status === 'processing';

@@ -98,7 +98,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const created = inserted?.created ?? [];
     const turned = written.filter(({ before, after }) => before.intentStatus !== after.intentStatus);
     const changed = [...turned.map(({ after }) => after), ...created];
-    // Refunds that arrived before do not count yet.
+    // Earlier refunds do not count yet.
     const refunded = turned
       .map(({ after }) => after)
       .filter(({ amountRefunded, amountReserved }) => amountRefunded + amountReserved > 0);
@@ -187,7 +187,8 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
   }
 
   /**
-   * The charge of a payment without a row needs a refresh if the payment belongs to Till: its row was lost, or is late.
+   * The charge of a payment without a row needs a refresh if the payment belongs to Till: its row was lost, or is
+   * written late.
    */
   async #applyCharges(tx: Transaction, facts: readonly ChargeFacts[], source: Source): Promise<Applied> {
     const { store, clock } = this.#parts;

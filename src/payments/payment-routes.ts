@@ -31,10 +31,10 @@ import type { NewPaymentRequest } from './payment-creation.ts';
 import type { PaymentService } from './payment-service.ts';
 import { paymentView } from './payment-view.ts';
 
-/** The contract's limit. It is enough for a sentence, and the processor accepts it. */
+/** The API's limit. It is enough for a sentence, and the processor accepts it. */
 const descriptionLengthMax = 500;
 
-/** What a payment shows of its newest dispute. */
+/** The fields of a payment's newest dispute. */
 const DisputeSchema = Type.Object(
   {
     status: Type.String({
@@ -183,7 +183,7 @@ const AmountFilter = (description: string) =>
     }),
   );
 
-/** The same number is another amount in another currency. */
+/** The same number means another amount in another currency. */
 function requireCurrency({ amountMin, amountMax, currency }: FilterValues): void {
   if (currency === undefined && (amountMin !== undefined || amountMax !== undefined))
     throw invalidRequest('query.currency', 'is required with amountMin and amountMax');
@@ -298,8 +298,7 @@ function registerWrites(app: FastifyInstance, payments: PaymentService): void {
 }
 
 /**
- * The case of the currency does not make a request another one, and neither does a default value that is sent or left
- * out.
+ * Requests that differ only in the case of the currency, or in a default value that is left out, are the same request.
  */
 function newPaymentOf(body: Static<typeof CreateBody>): NewPaymentRequest {
   const { customerId, amount, currency, description, paymentMethodId, metadata } = body;

@@ -100,7 +100,7 @@ export class PaymentService {
     if (payment.intentStatus === 'succeeded') throw notCancelable(payment.status);
     if (payment.processorInvoiceId !== null) throw chargedForInvoice();
     const { processorPaymentIntentId } = payment;
-    // Every request has its own processor key, because canceling twice has the same effect as canceling once.
+    // Every request has its own processor key, because canceling a second time has no further effect.
     const attempt = await processor.payments.cancel({
       processorPaymentIntentId,
       idempotencyKey: randomUUID(),

@@ -74,7 +74,7 @@ const isDisputed = 'marks & 8 = 8';
 const [failureCode, declineCode, disputeStatus] = [1, 2, 3].map(
   (line) => `nullif(split_part(detail, chr(10), ${line}), '')`,
 );
-/** The column has at most so many characters of each. */
+/** The column holds at most this many characters of each. */
 const cut = (text: string) => `left(${text}, 200)`;
 
 /** The most selective first: a customer has few payments. */
@@ -102,7 +102,7 @@ const paymentFacets = {
   amount: 'amount',
 } as const;
 
-/** The facets of the payments that the condition on them selects. */
+/** The facets of the payments that a condition on the facets selects. */
 function facetsOf(only: string): readonly Facets[] {
   return [
     {
@@ -165,7 +165,9 @@ export const allPaymentList: List<Payment> = {
   facets: facetsOf('true'),
 };
 
-/** All payments with a subscription are payments of subscriptions. With that condition PostgreSQL uses their index. */
+/**
+ * Every payment with a subscription is a payment of a subscription. With this condition PostgreSQL uses their index.
+ */
 function listOf({ source, subscriptionId, invoiceId }: FilterValues): List<Payment> {
   if (source === 'subscription') return subscriptionPaymentList;
   if (subscriptionId !== undefined || invoiceId !== undefined)

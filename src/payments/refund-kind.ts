@@ -3,7 +3,7 @@ import { idsOf, objectKind } from '../events/outbox/object-kind.ts';
 import type { Refund } from '../model/refund.ts';
 import { type RefundView, refundView } from './refund-view.ts';
 
-/** A reservation is not a refund yet, and what a release gives back was never received. */
+/** A reservation is not a refund yet, and a release returns money that was never received. */
 export const refundKind = objectKind({
   type: 'refund',
   table: 'refunds',

@@ -133,7 +133,7 @@ export class RefundMirror implements Mirror<RefundFacts> {
       ),
     );
     const facts = await processor.refunds.listOfPayment(intentId);
-    // The row missed how the payment ended. Until it shows that, refunds do not count, and may be releases.
+    // The row missed how the payment ended. Until the row shows it, refunds do not count, and may be releases.
     const isCurrent =
       facts.length === 0 || !isOpen(payment) || (await untilSettled(() => payments.refresh(intentId)));
     return database.transaction((tx) => this.#apply(tx, facts, revisions, isCurrent ? facts : undefined));

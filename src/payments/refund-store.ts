@@ -32,7 +32,7 @@ const { columns } = refundTable;
 /** Excludes reservations, which are not refunds yet. */
 const isConfirmed = 'processor_refund_id is not null';
 
-/** The refunds of a payment, and what it released. */
+/** The refunds of a payment, including releases. */
 const refundList: List<Refund> = {
   table: refundTable,
   only: isConfirmed,

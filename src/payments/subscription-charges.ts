@@ -33,7 +33,7 @@ export class SubscriptionCharges {
     this.#parts = parts;
   }
 
-  /** For a payment intent whose invoice is not known. */
+  /** For a payment intent whose invoice is unknown. */
   async findByPayment(processorPaymentIntentId: string): Promise<SubscriptionCharge | undefined> {
     const invoiceId = await this.#parts.processor.invoices.findOfPayment(processorPaymentIntentId);
     return invoiceId === null ? undefined : this.findByInvoice(invoiceId);
@@ -58,7 +58,7 @@ export class SubscriptionCharges {
 
 /**
  * Whether a payment intent that Till did not create may be the charge of a subscription. The event of its success needs
- * no read, because another event reports that it has paid an invoice.
+ * no read, because another event reports the payment of the invoice.
  */
 export function mayBeCharge(facts: PaymentFacts, source: Source): boolean {
   const { processorInvoiceId, processorCustomerId, status } = facts;

@@ -157,7 +157,7 @@ export class PlanMirror implements Mirror<PlanFacts> {
   async #refreshByProduct(processorProductId: string): Promise<Applied> {
     const { database, store, processor } = this.#parts;
     const rows = await store.findByProductIds(database, [processorProductId]);
-    // The prices of one product can be several plans, if the product was not created by Till.
+    // The prices of one product can be several plans, if Till did not create the product.
     const refreshed: Applied[] = [];
     await inLanes(rows, refreshesAtOnce, async ({ processorPriceId }) => {
       refreshed.push(await this.refresh(processorPriceId));

@@ -199,8 +199,7 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
 }
 
 /**
- * The case of the currency does not make a request another one, and neither does a default value that is sent or left
- * out.
+ * Requests that differ only in the case of the currency, or in a default value that is left out, are the same request.
  */
 function newPlanOf(body: Static<typeof CreateBody>): PlanValues {
   const { name, amount, currency, interval, intervalCount = 1, features = {}, group = null, metadata } = body;

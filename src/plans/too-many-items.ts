@@ -1,8 +1,8 @@
 import { Failure, isDefiniteRefusal } from '../errors.ts';
 
-/** A parameter for a list of items, or for a new item. Other parameters are about a value of one item. */
+/** A parameter for a list of items, or for a new item. Other parameters concern a value of one item. */
 const isList = /^(?:.*items\]?|price|plan)$/;
-/** An item of an invoice is another thing. */
+/** An item of an invoice is not meant. */
 const namesItems = /(?<!invoice |invoice_)(?:items?|plans?|prices?|elements)\b/i;
 const namesLimit = /maximum|\bmax\b|at most|up to|(?:no|not have) more than|exceed|too many|limit/i;
 

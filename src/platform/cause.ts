@@ -17,7 +17,7 @@ export interface Cause {
 /** Finds the cause of one change among several in the same transaction, by the ids in the changed row. */
 type CauseOf = (ids: readonly string[]) => Cause | undefined;
 
-/** Work, and what it needs to know about the request that it is for. */
+/** Work, with what it needs to know about its request. */
 interface Work {
   readonly cause: Cause | CauseOf | undefined;
   /** Who waits for it. Undefined: no request does. */
@@ -125,8 +125,8 @@ export function auditReplay(existingId: string): void {
 }
 
 /**
- * Like `auditOperation`, but only if the request is about this object. Other requests make the same change on their
- * way.
+ * Like `auditOperation`, but only if the request is about this object. Other requests change the object as a side
+ * effect.
  */
 export function auditChange(tx: Transaction, objectId: string): void {
   if (works.getStore()?.audit?.objectId === objectId) auditOperation(tx);

@@ -10,12 +10,12 @@ export interface Clock {
 export const systemClock: Clock = { now: () => new Date() };
 
 /**
- * The time by which business counts: how long a grace period entitles a customer, which window usage counts in, which
- * day is the last one, and when a checkout expires. It is the time of the processor, which people can move if the
- * processor is a sandbox.
+ * The time that decides about money and access: how long a grace period entitles a customer, which window usage counts
+ * in, which day is today, and when a checkout expires. It is the time of the processor. If the processor is a sandbox,
+ * people can move it.
  */
 export interface ProcessorClock extends Clock {
-  /** As far as this process knows it. It takes no time, so it can be used within a transaction. */
+  /** The time as far as this process knows it. It needs no call, so it can be used within a transaction. */
   now(): Date;
   /** The same, after asking a sandbox that does not report when its clock is moved. */
   read(): Date | Promise<Date>;
@@ -23,7 +23,7 @@ export interface ProcessorClock extends Clock {
   onMoved(listener: () => void): void;
 }
 
-/** A clock that can be moved ahead of another one, or behind it. Until then both are the same. */
+/** A clock that can be set ahead of another one, or behind it. Initially both show the same time. */
 export class MovableClock implements ProcessorClock {
   readonly #clock: Clock;
   readonly #listeners: (() => void)[] = [];

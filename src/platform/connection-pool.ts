@@ -24,7 +24,9 @@ const limits = {
   idle_in_transaction_session_timeout: statementTimeoutMs,
 };
 
-/** Compiling a statement takes longer than it runs. An address can have its own `options`, which replace this. */
+/**
+ * JIT compilation takes longer than these statements run. An address can have its own `options`, which replace this.
+ */
 const jit = 'off';
 
 function settingLimits(command: 'set' | 'set local'): string {
@@ -33,7 +35,7 @@ function settingLimits(command: 'set' | 'set local'): string {
     .join('; ');
 }
 
-/** Begins a transaction under the limits, in one message, where the session is not the client's own. */
+/** Begins a transaction with the limits, in one message, for sessions that several clients share. */
 export const beginWithLimits = `begin; ${settingLimits('set local')}`;
 
 export interface PoolOptions {
@@ -46,7 +48,10 @@ export interface PoolOptions {
   readonly kind?: ServerKind;
 }
 
-/** The connections of a process. Sessions of its own have the limits; see `beginWithLimits` for shared ones. */
+/**
+ * The connections of a process. If a connection is a session of its own, the session has the limits. For shared
+ * sessions, see `beginWithLimits`.
+ */
 export function openPool({ url, poolSize, logger, poolMode = 'none', kind }: PoolOptions): PrimaryPool {
   const pool = new PrimaryPool(new DatabaseServers(url, kind), {
     max: poolSize,
@@ -89,7 +94,7 @@ function socketOf(client: pg.PoolClient): Socket {
   return client.connection.stream as Socket;
 }
 
-/** The pool waits for the promise before it uses the connection, although its types do not say so. */
+/** The pool awaits this before it uses the connection, although its types do not show it. */
 function setLimits(client: pg.ClientBase): Promise<unknown> {
   return client.query(settingLimits('set'));
 }

@@ -1,6 +1,6 @@
 import { parseHostList } from './host-list.ts';
 
-/** What a server must be to be used: `any` is only for an address with one host. */
+/** What a server must be before it is used. `any` is only for an address with one host. */
 const requirements = ['any', 'read-write', 'primary'] as const;
 /** Whether an address leads to the primary, or to a replica of it. */
 export type ServerKind = 'primary' | 'replica';
@@ -43,7 +43,7 @@ export function parseDatabaseAddress(url: string, kind: ServerKind = 'primary'):
     );
   // The driver reads a single host by itself, with forms that a list cannot have, such as the folder of a socket.
   if (names.length === 1) return { servers: [{ name: hosts, url }], requires };
-  // Quotes nothing: what is not a host may be a part of a password.
+  // Quotes nothing, because a malformed host may be part of a password.
   if (parseHostList(hosts) === undefined)
     throw new DatabaseAddressError(
       'has a malformed host; allowed: hosts separated by commas, each with an optional port: host1:5432,[::1]:5433,host3',

@@ -50,7 +50,7 @@ function fixedArray<Value>(
   values: readonly Value[],
   write: (array: Buffer, value: Value, offset: number) => void,
 ): Buffer {
-  // Filled with zeros, so that nothing else is sent in place of a malformed value.
+  // The buffer is filled with zeros, so that a malformed value cannot send what the memory contained before.
   const array = Buffer.alloc(headerBytes + values.length * (lengthBytes + bytes));
   array.writeInt32BE(1, 0);
   array.writeInt32BE(type, 8);

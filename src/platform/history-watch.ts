@@ -28,7 +28,7 @@ export class HistoryWatch {
     this.#parts = parts;
   }
 
-  /** For a new history that this service has begun itself: the next check compares with nothing. */
+  /** For a new history that this service has started itself: the next check makes no comparison. */
   forget(): void {
     this.#last = undefined;
   }
@@ -37,7 +37,7 @@ export class HistoryWatch {
   async check(): Promise<void> {
     const { database, logger, onChange } = this.#parts;
     let sight = await this.#look().catch((error: unknown) => {
-      // An outage is reported elsewhere, and the check after it notices what it led to.
+      // Other code reports an outage. The next check notices its consequences.
       if (!isOutageOfAll(error)) throw error;
     });
     const last = this.#last;

@@ -3,7 +3,7 @@ import { withPrimary } from './primary-connection.ts';
 
 const queryTimeoutMs = 5_000;
 
-/** What an operator must know about the database of a service. */
+/** What operators need to know about the database. */
 export interface DatabaseFacts {
   /** Such as `16.4`. */
   readonly version: string;

@@ -3,10 +3,10 @@ import { UnsuitableServerError } from './unavailable.ts';
 
 const options = { application_name: 'till doctor', query_timeout: 5_000 };
 
-/** What an operator must know about a replica. */
+/** What operators need to know about a replica. */
 export interface ReplicaFacts {
   readonly isStandby: boolean;
-  /** Whether it has what this primary wrote. Otherwise it follows another server, or is far behind. */
+  /** Whether the replica has what this primary wrote. If not, it follows another server, or is far behind. */
   readonly isOfPrimary: boolean;
   /** How much of the primary's log it has not replayed. */
   readonly missingBytes: number;

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** An open connection, by what this process knows of its session. */
+/** An open connection, with what this process knows about its session. */
 interface OpenSession {
   readonly processId: number | null;
   /** When the connection was begun, and when it was ready, by `performance.now()`. The session began in between. */
@@ -14,7 +14,10 @@ interface ServerSession {
   readonly ageMs: number | null;
 }
 
-/** For the statement itself, and for clocks that differ: the relative part is twenty times what a bad clock drifts. */
+/**
+ * Covers the time of the statement itself, and clocks that differ. The relative part is twenty times the drift of a bad
+ * clock.
+ */
 const ageDifferenceMsMax = 1_000;
 const ageDriftMax = 0.001;
 

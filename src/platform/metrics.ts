@@ -18,7 +18,7 @@ interface MetricLabels {
   readonly mirrors: readonly string[];
 }
 
-/** Gauges of the library whose names end like those of counters. The same metrics by type remain. */
+/** Gauges of the library whose names end like those of counters. The same metrics by type stay. */
 const misnamedGauges = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
@@ -62,7 +62,7 @@ function registryOfNode(): Registry {
   return sharedRegistry;
 }
 
-/** Of several processes each shows the same number, which is then not added up. */
+/** All processes report the same number, so it is not added up. */
 const ofService = { aggregator: 'first' } as const;
 
 interface MetricOptions<Label> {

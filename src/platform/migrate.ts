@@ -11,7 +11,9 @@ import { codeOf } from './unavailable.ts';
 const advisoryLockId = 0x74696c6c;
 /** Long enough for another process to finish a slow migration, short enough that a start never hangs. */
 const lockTimeoutMs = 60_000;
-/** How a migration can collide with a running process: a deadlock, and a lock that the process holds for too long. */
+/**
+ * How a migration can collide with a running process: in a deadlock, or by waiting too long for a lock of that process.
+ */
 const collisionCodes = ['40P01', '55P03'];
 /** With up to five seconds of waiting for a lock per attempt, less than a minute. */
 const attemptsMax = 10;
@@ -47,7 +49,7 @@ export async function migrate({ url, folder, logger }: MigrateOptions): Promise<
   });
 }
 
-/** Throws if the database lacks a migration of this release, as a new database lacks all. Changes nothing. */
+/** Throws if the database lacks a migration of this release. A new database lacks all of them. Changes nothing. */
 export async function requireSchema({ url, folder }: Omit<MigrateOptions, 'logger'>): Promise<void> {
   const { missing } = await withClient(url, (client) => inspectSchema(client, folder));
   if (missing.length === 0) return;

@@ -1,7 +1,9 @@
 // Plain JavaScript, because bin.mjs also needs it under a Node that cannot read TypeScript.
 import { readFileSync } from 'node:fs';
 
-/** Soon enough for people, and too rare to cost anything: it asks the kernel for two numbers. */
+/**
+ * Short enough that people do not notice, and long enough to cost nothing: the check asks the kernel for two numbers.
+ */
 const pollMs = 500;
 /** A script that contains one of these starts a process that is meant to outlive npm. */
 const detaches = /(?<!&)&(?!&)|\b(?:nohup|setsid|disown|daemonize|start-stop-daemon)\b/;
@@ -46,7 +48,7 @@ export function isRunByNpm(environment, [command, option, line]) {
 }
 
 /**
- * If the shell has become this process, npm is the parent. npm shows a title of its own.
+ * If the shell has replaced itself by this process, npm is the parent. npm shows a title of its own.
  *
  * @param {readonly string[]} parentArguments
  */

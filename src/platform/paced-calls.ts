@@ -1,7 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { runAs } from './cause.ts';
 
-/** As the contract says: often enough for a page that waits, seldom enough for the processor's rate limit. */
+/**
+ * The interval that the API documents: short enough for a page that waits, long enough for the processor's rate limit.
+ */
 const intervalMs = 1_000;
 
 /**
@@ -24,7 +26,8 @@ export class PacedCalls<Result> {
   }
 
   /**
-   * When the call began that a caller would share, by `performance.now()`. Undefined if a caller would make its own.
+   * When the call began that a new caller would share, by `performance.now()`. Undefined if a new caller would start
+   * its own call.
    */
   begunMs(key: string): number | undefined {
     return this.#shared.get(key)?.begunMs;

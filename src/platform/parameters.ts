@@ -1,6 +1,6 @@
 /**
- * The values of a statement that is put together from parts. A part adds the values that it compares with, and may then
- * be left out. So the values that are sent are those that the text names: the two cannot disagree.
+ * The values of a statement that is put together from parts. A part adds its values, and may then be left out of the
+ * statement. So only the values that the final text names are sent, and the text and the values always match.
  */
 export class Parameters {
   readonly #values: unknown[];

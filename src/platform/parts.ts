@@ -4,7 +4,7 @@ import type { Metrics } from './metrics.ts';
 import type { OwnerLock } from './owner-lock.ts';
 import type { Database } from './postgres.ts';
 
-/** What most parts of the service are put together from. Each picks what it uses. */
+/** The dependencies that most parts of the service share. Each part picks what it uses. */
 export interface PlatformParts {
   readonly database: Database;
   readonly clock: Clock;

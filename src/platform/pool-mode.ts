@@ -10,15 +10,15 @@ const lockClass = 0x746c706d;
 const roundsMax = 10;
 
 /**
- * What is between an address and PostgreSQL, by how long a client keeps its session of the server: no pooler at all,
- * or one that assigns sessions until the client disconnects, for a transaction, or for a statement.
+ * What is between an address and PostgreSQL, by how long a client keeps its session: no pooler, or a pooler that
+ * assigns a session until the client disconnects, for one transaction, or for one statement.
  */
 export type PoolMode = 'none' | 'session' | 'transaction' | 'statement';
 
-/** Needs no privilege on the pooler, and leaves nothing behind in a shared session. */
+/** This needs no privilege on the pooler, and leaves nothing behind in a shared session. */
 export async function detectPoolMode(url: string): Promise<PoolMode> {
   return withClient(url, async (client) => {
-    // A pooler gives its clients numbers of its own, because their sessions change.
+    // A pooler gives its clients process numbers of its own, because their sessions change.
     if ((await readPid(client)) === processIdOf(client)) return 'none';
     if (!(await isShared(url, client))) return 'session';
     return (await allowsTransactions(client)) ? 'transaction' : 'statement';
@@ -42,7 +42,7 @@ async function isShared(url: string, client: pg.Client): Promise<boolean> {
   });
 }
 
-/** If not, the connection is lost: a pooler in statement mode closes it. */
+/** Otherwise the connection is lost: a pooler in statement mode closes it. */
 async function allowsTransactions(client: pg.Client): Promise<boolean> {
   try {
     await client.query('begin');

@@ -32,8 +32,8 @@ export function includes(reached: Position, position: Position): boolean {
 }
 
 /**
- * A position that includes both, for reading. Undefined if they belong to different histories: nothing is known about
- * their order.
+ * A position that is not before either of the two, for reading. Undefined if they belong to different histories,
+ * because their order is not known.
  */
 export function laterOf(one: Position, other: Position): Position | undefined {
   if (one.history !== other.history) return undefined;
@@ -44,7 +44,7 @@ export function laterOf(one: Position, other: Position): Position | undefined {
 export interface Reading {
   /** What the caller has seen. Undefined: the caller sent no position, so only the primary may serve it. */
   position: Position | undefined;
-  /** Where the replica was when it served the last read. Undefined if it served none. */
+  /** Where the replica was when it served the last read. Undefined if it served no read. */
   replicaAt: Position | undefined;
   hasReadPrimary: boolean;
   /** A position that includes what the response shows, once it is known. */
@@ -57,7 +57,7 @@ export function newReading(position: Position | undefined): Reading {
 
 const readings = new AsyncLocalStorage<Reading>();
 
-/** Everything that `work` reads through `Database.read` belongs to this reading. */
+/** Everything that `work` reads through `Database.read` is part of this reading. */
 export function runReading<Result>(reading: Reading, work: () => Result): Result {
   return readings.run(reading, work);
 }

@@ -14,8 +14,8 @@ import { type LateRow, WrittenRows } from './written-rows.ts';
 const waitingPerConnectionMax = 100;
 const healthTimeoutMs = 1_000;
 /**
- * The same after connections broke. A server that is there accepts a new one within a few milliseconds. While a proxy
- * holds it, requests have failed already.
+ * The same limit after connections broke. A server that is up accepts a new connection within a few milliseconds. If a
+ * proxy holds the connection instead, requests have already failed.
  */
 const brokenHealthTimeoutMs = 250;
 const retryAfterSeconds = 1;
@@ -66,9 +66,9 @@ export interface TransactionOptions {
 }
 
 export interface ReadOptions {
-  /** All statements use one connection. */
+  /** All statements of `work` use one connection. */
   readonly onOneConnection?: boolean;
-  /** The reads must also see what this process has committed for the request. */
+  /** The reads must also see what this process has committed for the same request. */
   readonly seesOwnCommits?: boolean;
 }
 
@@ -146,7 +146,7 @@ export class Database implements Queryable {
   async transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
     const late: LateRow[] = [];
     const result = await inSpan('transaction', () => this.#transact(work, late, options));
-    // Its connection is free again.
+    // The connection is free again.
     if (late.length > 0) await this.#afterLateRows(late);
     return result;
   }
@@ -198,7 +198,7 @@ export class Database implements Queryable {
     try {
       if (!startsWithRead) await begun;
       const result = await work(tx);
-      // Last, after all row locks, so that its own locks cannot cause a deadlock with them.
+      // Runs last, after all row locks, so that its own locks cannot deadlock with them.
       if (tx.written.size > 0) await this.#beforeCommit(tx);
       const { command } = await run('commit');
       // PostgreSQL reports the commit of a failed transaction as a rollback, not as an error.
@@ -313,7 +313,7 @@ export class Database implements Queryable {
   }
 
   /**
-   * After a check that failed, the next one also looks beside the pool: its connections may lead to a former server.
+   * After a failed check, the next one also connects outside the pool, whose connections may lead to a former server.
    */
   async #check(): Promise<boolean> {
     const timeoutMs = this.#pool.isBroken ? brokenHealthTimeoutMs : healthTimeoutMs;

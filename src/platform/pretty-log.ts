@@ -26,7 +26,7 @@ interface LogChoice {
   readonly production: boolean;
 }
 
-/** Lines for people or JSON for programs: as the settings say, otherwise as the destination suggests. */
+/** Lines for people or JSON for programs: as the settings say, or else by whether the destination is a terminal. */
 export function formatLog(
   destination: DestinationStream,
   { logFormat, production }: LogChoice,

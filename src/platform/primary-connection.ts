@@ -8,7 +8,10 @@ import {
 import { isUnavailable, UnsuitableServerError } from './unavailable.ts';
 
 const connectTimeoutMs = 5_000;
-/** For each of several hosts. A server responds within milliseconds; a machine that is gone does not respond at all. */
+/**
+ * For each of several hosts. A running server responds within milliseconds, and a machine that is gone does not
+ * respond.
+ */
 const serverTimeoutMs = 2_000;
 
 const stateStatement = `
@@ -44,7 +47,7 @@ export class DatabaseServers {
     return this.count === 1 ? connectTimeoutMs : serverTimeoutMs;
   }
 
-  /** What a suitable server does, for messages. */
+  /** The requirement on the server, in the words of messages. */
   get purpose(): string {
     return this.#address.requires === 'standby' ? 'is a standby' : 'accepts writes';
   }

@@ -31,7 +31,7 @@ export class PrimaryPool extends pg.Pool {
   /** Its connections, from before they are ready until they have ended. */
   readonly #clients: ReadonlySet<ServerClient>;
   #isBreakingLost = false;
-  /** Connections that were opened before are not used again. */
+  /** Connections that were opened before this time are not used again. */
   #replacedAtMs = Number.NEGATIVE_INFINITY;
   #brokenAtMs = Number.NEGATIVE_INFINITY;
   /** When a connection was last opened or known to work. */
@@ -67,16 +67,16 @@ export class PrimaryPool extends pg.Pool {
     this.#connectedAtMs = performance.now();
   }
 
-  /** Uses none of the current connections again: one of them leads to a server that no longer takes writes. */
+  /** Stops using the current connections: one of them leads to a server that no longer accepts writes. */
   replaceAll(): void {
     const nowMs = performance.now();
     if (nowMs - this.#replacedAtMs >= replaceDelayMs) this.#replacedAtMs = nowMs;
   }
 
   /**
-   * Breaks the connections that do not lead to the server at the address, because it replaced one that hangs. Otherwise
-   * they would fill the pool until they have been silent for long enough. Unless a new connection works within the
-   * time, nothing happens: the server itself hangs, and may continue.
+   * Closes the connections that do not lead to the server at the address, because that server replaced one that hangs.
+   * Otherwise they would fill the pool until they time out. If no new connection works within the time, nothing is
+   * closed: the server itself hangs, and may continue.
    */
   async breakLost(timeoutMs: number): Promise<void> {
     if (!this.#ownsSessions || this.#isBreakingLost) return;
@@ -128,7 +128,7 @@ export class PrimaryPool extends pg.Pool {
         return this.#attempt(callback, beganAtMs, attempts);
       }
       if (error !== undefined && isUnavailable(error)) {
-        // A connection that worked since then shows that the primary can be reached by now.
+        // A connection has worked since then, so the primary can be reached again.
         const isOver = this.#connectedAtMs > atMs;
         if (goesOn && (isOver || attempts < this.#servers.count))
           return this.#attempt(callback, beganAtMs, attempts + 1);
@@ -159,7 +159,10 @@ function asServerClient(client: pg.ClientBase): ServerClient {
   return client as ServerClient;
 }
 
-/** A connection is to the server that was the first when it was created. `clients` has it until it has ended. */
+/**
+ * A connection leads to the server that was first in the list when the connection was created. `clients` contains it
+ * until it ends.
+ */
 function clientOf(
   servers: DatabaseServers,
   options: pg.ClientConfig,

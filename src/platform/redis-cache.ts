@@ -22,7 +22,7 @@ export class RedisCache implements Cache {
   /** Reconnecting emits an error per attempt: only the first of an outage is logged. */
   #reported = false;
 
-  /** A test that is not about a slow Redis sets another timeout, because its own process may be slow. */
+  /** Tests that do not test a slow Redis set another timeout, because the process of the test may be slow. */
   constructor(options: {
     readonly url: string;
     readonly logger: Logger;

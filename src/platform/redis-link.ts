@@ -2,7 +2,7 @@ import { createClient } from '@redis/client';
 
 export const connectTimeoutMs = 2_000;
 const reconnectDelayMs = 100;
-/** However long Redis was down, its return is noticed within half a second, and /health shows it within two. */
+/** Even after a long outage of Redis, its return is noticed within half a second, and /health shows it within two. */
 const reconnectDelayMsMax = 500;
 
 /** The connection to Redis, which is opened again whenever it is lost. Without it, commands fail at once. */

@@ -28,7 +28,7 @@ export class ReplicaLag {
   add(position: Position, atMs: number): void {
     const isSameHistory = this.#samples.at(-1)?.position.history === position.history;
     const kept = isSameHistory ? this.#samples : [];
-    // The newest sample beyond the limit is what a replica must have reached.
+    // The replica must have reached the newest sample that is older than the limit.
     const firstKept = kept.findLastIndex((sample) => atMs - sample.atMs >= this.#lagMsMax);
     this.#samples = [...kept.slice(Math.max(firstKept, 0)), { position, atMs }];
   }

@@ -8,7 +8,7 @@ import { ReplicaLag } from './replica-lag.ts';
 import { SharedStatement } from './shared-statement.ts';
 import { UnsuitableServerError } from './unavailable.ts';
 
-/** The contract's: how long a request waits for the replica. Includes the wait for a connection. */
+/** The time that the API documents for waiting for the replica, including the wait for a connection. */
 const waitMsMax = 1_000;
 /** How often the replica is asked while requests wait. It usually takes a few milliseconds to follow. */
 const pollDelayMs = 10;
@@ -18,7 +18,7 @@ const waitingMax = 500;
 const readMsMax = 5_000;
 /** A server responds within milliseconds. */
 const checkMsMax = 1_000;
-/** For an attempt that starts when the wait is almost over, because the replica has just reached the position. */
+/** For an attempt that starts at the end of the wait, because the replica has just reached the position. */
 const attemptMsMin = 100;
 
 /** Why a request that sent a position read the primary. */
@@ -53,7 +53,7 @@ export class Replica implements ReadRouter {
   readonly #parts: ReplicaParts;
   readonly #lagMsMax: number;
   readonly #lag: ReplicaLag;
-  /** Why the replica is not used for now, so that not every request has to find out. */
+  /** Why the replica is not used at the moment. It saves every request an attempt. */
   #obstacle: FallbackReason | undefined = 'lag';
   /** The lag when it was last known. */
   #known = { lagMs: 0, atMs: performance.now() };
@@ -102,7 +102,7 @@ export class Replica implements ReadRouter {
       withDeadline(this.position(), checkMsMax, 'reading the position of the primary'),
       withDeadline(this.#look(), checkMsMax, 'checking the replica'),
     ]);
-    // From before the sample, so that the lag is never understated.
+    // From before the sample was taken, so that the lag is never understated.
     if (primary.status === 'fulfilled') this.#lag.add(primary.value, atMs);
     const nowMs = performance.now();
     const isReached = replica.status === 'fulfilled';
@@ -159,7 +159,7 @@ export class Replica implements ReadRouter {
       return await withDeadline(reading, readMsMax, 'reading from the replica');
     } catch (error) {
       isTooLate = true;
-      // After a deadline, its outcome no longer matters.
+      // After a deadline, the outcome is ignored.
       reading.catch(() => {});
       return { reason: this.#explain(error) };
     }
@@ -172,7 +172,7 @@ export class Replica implements ReadRouter {
       this.#note('unavailable', { err: error });
       return 'unavailable';
     }
-    // Expected ones are conflicts with what was replayed. A replica may also lack the newest migration.
+    // Conflicts with replayed changes are expected. A replica may also lack the newest migration.
     if (!(error instanceof Failure)) this.#parts.logger.warn({ err: error }, 'read from the replica failed');
     return 'failed';
   }
@@ -183,7 +183,7 @@ export class Replica implements ReadRouter {
       const leftMs = endMs - performance.now();
       if (leftMs <= 0) return false;
       const look = withDeadline(this.#looks.add(undefined), leftMs, 'waiting for the replica');
-      // It is gone, or too many requests wait.
+      // The replica is gone, or too many requests wait.
       const at = await look.catch(() => undefined);
       if (at === undefined || at.history !== required.history) return false;
       if (includes(at, required)) return true;
@@ -233,8 +233,8 @@ interface PositionRow {
 }
 
 /**
- * What is flushed, because the primary sends nothing else. Every commit is flushed before others see it, unless the
- * server commits asynchronously.
+ * The flushed position, because the primary sends only what is flushed. Every commit is flushed before others see it,
+ * unless the server commits asynchronously.
  */
 async function readPrimary(db: Queryable): Promise<Position> {
   const [row] = await db.query<PositionRow>(

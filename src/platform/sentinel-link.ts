@@ -2,7 +2,7 @@ import { createSentinel } from '@redis/client';
 import { connectTimeoutMs, delayAfter, type LinkEvents, type RedisLink } from './redis-link.ts';
 import { parseSentinelAddress, type SentinelAddress, sentinelForm } from './sentinel-address.ts';
 
-/** The sentinels announce a new primary. This is for an announcement that was lost. */
+/** The sentinels announce a new primary. This check covers a lost announcement. */
 const scanDelayMs = 5_000;
 
 type Sentinel = ReturnType<typeof open>;
@@ -31,7 +31,7 @@ export class SentinelLink implements RedisLink {
   async connect(): Promise<void> {
     const sentinel = open(this.#address);
     this.#sentinel = sentinel;
-    // What matters of these is that there is no primary, which the attempt reports.
+    // These errors mean that there is no primary. The attempt to connect reports that.
     sentinel.on('error', () => {});
     sentinel.on('client-error', (event: { readonly type: string; readonly error: Error }) => {
       if (event.type === 'MASTER') this.#replace(sentinel, event.error);

@@ -7,8 +7,8 @@ import { currentSpan, endAfter, runInSpan, type Span } from './tracing.ts';
 /** More items in one statement save little, and delay its first caller. */
 const batchMax = 200;
 /**
- * For reads: while one statement is at the database, the rows of another are turned into responses. If there are
- * several processes, they do that for each other, and one statement at a time serves more callers.
+ * For reads: while one statement is at the database, the rows of another are turned into responses. With several
+ * processes, those of the others keep the database busy, so one statement at a time is enough and serves more callers.
  */
 const readsRunningMax = cluster.isWorker ? 1 : 2;
 /** At a few thousand items a second this is about a second of waiting; further callers should retry. */

@@ -11,7 +11,7 @@ export interface Table<Row extends object> {
   readonly columns: string;
   /** The same for rows that are locked or written: written fields as they are stored, and null for linked ones. */
   readonly ownColumns: string;
-  /** The fields of a written row that may differ from what was written, and the id. */
+  /** The fields of a written row that may differ from the values that were sent, and the id. */
   readonly storedColumns: string;
   /** Inserts rows in a fixed order, so that two inserts never deadlock. */
   readonly insert: RowStatement;
@@ -99,9 +99,9 @@ export function defineTable<Row extends { readonly id: string }>(
 }
 
 /**
- * Hides from the planner how many rows there are: it takes a limit that it cannot know for a tenth of the rows, and
- * null is no limit. With a number, a plan for one row seems cheaper than one for any number, and PostgreSQL would plan
- * the statement again at every execution.
+ * Hides from the planner how many rows there are. The planner assumes that a limit that it cannot know leaves a tenth
+ * of the rows, and a null limit is no limit. If it knew the number, a plan for one row would seem cheaper than one for
+ * any number, and PostgreSQL would plan the statement again at every execution.
  */
 const ofAnyNumber = 'limit (select null::bigint)';
 

@@ -6,8 +6,8 @@ const textType = 25;
 const nullLength = -1;
 
 /**
- * Texts as a parameter of type `text[]`, in PostgreSQL's binary format. The driver writes an array as text: it escapes
- * every quote of every element, and PostgreSQL removes the escapes again. Payloads are full of quotes.
+ * Texts as a parameter of type `text[]`, in PostgreSQL's binary format. The driver would write an array as text and
+ * escape every quote of every element, and PostgreSQL would remove the escapes again. Payloads are full of quotes.
  */
 export function textArray(texts: readonly (string | null)[]): Buffer {
   const lengths = texts.map((text) => (text === null ? nullLength : Buffer.byteLength(text)));

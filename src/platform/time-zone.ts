@@ -2,15 +2,15 @@ import { dayOf, dayOfIso } from './day.ts';
 
 /** The offset of a time zone from UTC changes only at multiples of this, since long before the first payment. */
 const slotMs = 15 * 60_000;
-/** Ninety days. Times that are looked up one after the other are mostly of the same days. */
+/** Ninety days. Consecutive lookups are mostly for the same days. */
 const slotsMax = 90 * 96;
-/** A day begins somewhere else up to this long before or after it begins in UTC. */
+/** A day of a time zone begins at most this long before or after the day in UTC. */
 const offsetMsMax = 16 * 3_600_000;
 const minuteMs = 60_000;
 /** The last day and the last time that the API can write. */
 const lastDay = '9999-12-31';
 const lastMs = Date.parse(`${lastDay}T23:59:59.999Z`);
-/** A name of the IANA database. An offset such as `+01:00` has another sign in PostgreSQL. */
+/** Only names of the IANA database. PostgreSQL reads the sign of an offset such as `+01:00` the other way round. */
 const namePattern = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+)*$/;
 
 /** Whether a text is the name of a time zone. The first use of `Intl` takes 40 ms, which a start with UTC saves. */
@@ -71,14 +71,14 @@ export class TimeZone {
   }
 
   /**
-   * The first time at which clocks show this. If they skip it, the time at which they do. NaN for what is not a local
-   * time.
+   * The first time at which local clocks show this. If they skip it, the time at which they do so. NaN if the text is
+   * not a local time.
    */
   timeOf(local: string): number {
     const localMs = Date.parse(`${local}Z`);
     if (Number.isNaN(localMs)) return localMs;
     const around = [localMs - offsetMsMax, localMs + offsetMsMax].map((timeMs) => this.#offsetMs(timeMs));
-    // With the greater offset it is earlier.
+    // The greater offset gives the earlier time.
     let [before, from] = [localMs - Math.max(...around), localMs - Math.min(...around)];
     if (before + this.#offsetMs(before) === localMs) return before;
     while (from - before > minuteMs) {

@@ -6,7 +6,7 @@ interface Turn {
   require(callMs: number): Promise<void>;
 }
 
-/** Follows the work through every await, so that no call to the processor can be forgotten. */
+/** Follows the work through every await, so that every call to the processor is covered. */
 const turns = new AsyncLocalStorage<Turn>();
 
 /** Every call to the processor that `work` makes requires the turn. */

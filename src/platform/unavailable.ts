@@ -24,7 +24,7 @@ const unavailableMessages = [
   'Client has encountered a connection error',
 ];
 
-/** A server that was reached and is not what the address requires. Another one is, or will be soon. */
+/** The server was reached, but is not what the address requires. Another server is suitable, or will be soon. */
 export class UnsuitableServerError extends Error {}
 
 export function isUnavailable(error: unknown): boolean {
@@ -34,7 +34,7 @@ export function isUnavailable(error: unknown): boolean {
   if (code === protocolViolationCode) return error instanceof pg.DatabaseError && error.routine === undefined;
   if (code !== undefined)
     return unavailableCodes.includes(code) || unavailableClasses.includes(code.slice(0, 2));
-  // A name with several addresses, none of them reachable, gives one error that contains them all.
+  // If none of the addresses of a name can be reached, there is one error that contains all of theirs.
   if ('syscall' in error || error instanceof AggregateError) return true;
   return unavailableMessages.some((message) => error.message.startsWith(message));
 }

@@ -8,7 +8,7 @@ export interface WeeklyTable {
   readonly weeksBack: string;
   /** Removes the week with the name $1 from the table. False if the week must stay. */
   readonly removeWeek: string;
-  /** The condition of a week that may be removed, given the SQL of its name, and of a row that may be deleted. */
+  /** SQL conditions: for a week that may be removed, given the SQL of its name, and for a row that may be deleted. */
   readonly isWeekDone: (week: string) => string;
   readonly isRowDone: string;
 }
@@ -29,7 +29,7 @@ export class WeeksStore {
     );
   }
 
-  /** Weeks that ended before the retention period, and that nothing needs any more. */
+  /** Weeks that ended before the retention period, and that no other feature still needs. */
   async listExpiredWeeks(db: Queryable, retentionDays: number): Promise<readonly string[]> {
     const { name, isWeekDone } = this.#table;
     const rows = await db.query<{ week: string }>(

@@ -22,12 +22,15 @@ export class WorkDoor {
     return this.#closing.signal;
   }
 
-  /** Lets work in at once, whose entry must be ended with what this returns. Undefined while the door is closed. */
+  /**
+   * Admits work at once. The caller ends the admission with the function that this returns. Undefined while the door is
+   * closed.
+   */
   tryEnter(): (() => void) | undefined {
     return this.isClosed ? undefined : this.join();
   }
 
-  /** For work that other work inside starts, and that goes on after it. */
+  /** Admits work that other work inside starts, and that continues after it. */
   join(): () => void {
     this.#inside += 1;
     let isInside = true;
@@ -42,7 +45,7 @@ export class WorkDoor {
   /** Waits while the door is closed. False if that takes longer than this. */
   async untilOpen(waitMsMax: number): Promise<boolean> {
     const endsAtMs = performance.now() + waitMsMax;
-    // It may be closed again before the waiting work goes on.
+    // The door may be closed again before the waiting work continues.
     while (this.#opened !== undefined) {
       try {
         await withDeadline(this.#opened.promise, Math.max(0, endsAtMs - performance.now()), 'waiting');

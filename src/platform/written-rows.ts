@@ -9,7 +9,7 @@ export interface WrittenRow {
   readonly row: IdentifiedRow;
   /** The row before the transaction. Undefined if it is new. */
   readonly before: IdentifiedRow | undefined;
-  /** The row was only read, because a value that it shows changes with time or with another row. */
+  /** The row was only read, because one of its values changes with time or with another row. */
   readonly isUnchanged: boolean;
 }
 
@@ -27,8 +27,8 @@ export class WrittenRows {
   }
 
   /**
-   * `before` has the same rows before the write, in any order. `stored` are the rows once they are written, if that is
-   * still in progress: they differ in what PostgreSQL computes.
+   * `before` has the same rows before the write, in any order. `stored` are the rows after the write, if the write is
+   * still in progress: they also have what PostgreSQL computes.
    */
   addChanged(
     table: string,

@@ -25,10 +25,10 @@ export class TillPortalConfiguration {
   }
 
   /**
-   * Processes that find none at the same time create it under the same processor key, and so create one. A deactivated
-   * one is replaced under another processor key, because the processor repeats its response for a day. The same holds
-   * after a failure that it repeats. The two counts are separate parts of the key: the response under `1` is that of
-   * the second configuration, and never that of the first one, which was created under `0-1`.
+   * Processes that find no configuration at the same time create it under the same processor key, so they create one. A
+   * deactivated configuration is replaced under another processor key, because the processor repeats its response for a
+   * day. The same holds after a failure that it repeats. The two counts are separate parts of the key: the response
+   * under `1` is that of the second configuration, and never that of the first one, which was created under `0-1`.
    */
   async #look(usedUp = 0): Promise<string> {
     const own = await this.#calls.listConfigurations();

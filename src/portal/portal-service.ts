@@ -31,7 +31,7 @@ interface PortalParts {
 
 type Session = Omit<NewPortalSession, 'idempotencyKey' | 'processorConfigurationId'>;
 
-/** Sends customers to the processor's portal. Nothing is stored: what they do there arrives as webhooks. */
+/** Sends customers to the processor's portal. Nothing is stored: changes that they make there arrive as webhooks. */
 export class PortalService {
   readonly #parts: PortalParts;
   readonly #configuration: TillPortalConfiguration;
@@ -86,10 +86,10 @@ export class PortalService {
     { flow, subscriptionId }: PortalSessionRequest,
   ): Promise<{ readonly flow?: PortalFlow }> {
     if (flow === 'paymentMethod') return { flow: { kind: flow } };
-    // The portal could not cancel a subscription whose plan has changed at the end of its last period.
+    // After a plan has changed at the end of a period, the portal could not cancel the subscription.
     const ending = this.#parts.subscriptions.endSpentPlannings(customer);
     if (subscriptionId === undefined) {
-      // Even if this one cannot be canceled now, the customer has other uses for the portal.
+      // Even if this subscription cannot be canceled now, the customer can use the rest of the portal.
       await ending.catch(ignoreBusy);
       return {};
     }

@@ -12,7 +12,7 @@ interface End {
   readonly signal: string | null;
 }
 
-/** A process ended before it served. It has written why. */
+/** A process ended before it served. It has written the reason itself. */
 export class ProcessStartError extends Error {
   override readonly name = 'ProcessStartError';
 }
@@ -64,7 +64,7 @@ export class Member<Facts> {
     return this.#worker.process.pid;
   }
 
-  /** Whether it has its seat, and follows what is sent to it from then on. */
+  /** Whether it has its seat, and acts on the messages sent to it from then on. */
   get hasSeat(): boolean {
     return this.#hasSeat && !this.#hasEnded;
   }
@@ -118,7 +118,7 @@ export class Member<Facts> {
     this.#worker.process.kill(signal);
   }
 
-  /** Lets it finish what it has begun, without new connections. */
+  /** Lets it finish its work, without new connections. */
   retire(): void {
     this.#isLeaving = true;
     this.send({ kind: 'retire' });

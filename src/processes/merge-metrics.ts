@@ -7,16 +7,16 @@ export type MetricReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 const countedTypes: readonly string[] = ['counter', 'histogram'];
 
 /**
- * The metrics of several processes as those of one: counters add up, and a gauge says itself how (`aggregator`). Of a
- * gauge that is the same for all, the first report counts.
+ * Merges the metrics of several processes: counters are added up, and a gauge declares how it is merged (`aggregator`).
+ * Of a gauge that is the same for all, the first report counts.
  */
 export function mergeReports(reports: readonly MetricReport[]): Promise<string> {
   return merge(reports).metrics();
 }
 
 /**
- * What remains of processes that have ended. Without it, the sums would fall when a process ends, and a scraper would
- * take that for a restart of all.
+ * The metrics of ended processes. Without them, the sums would fall when a process ends, and a scraper would conclude
+ * that all have restarted.
  */
 export async function addEnded(ended: MetricReport, last: MetricReport): Promise<MetricReport> {
   const counted = last.filter(({ type }) => countedTypes.includes(String(type)));

@@ -1,6 +1,6 @@
 import type { MetricReport } from './merge-metrics.ts';
 
-/** What a process needs to know besides the settings, which it reads itself. */
+/** The values that a process needs besides the settings, which it reads itself. */
 export interface Seat {
   /** From 1. A replacement has the number of the process that it replaces. */
   readonly number: number;
@@ -35,9 +35,9 @@ export type Question =
 export type ToProcess =
   | { readonly kind: 'begin'; readonly seat: Seat }
   | { readonly kind: 'state'; readonly state: GroupState }
-  /** Another process has stored work for the background. */
+  /** Another process has stored background work. */
   | { readonly kind: 'work' }
-  /** Another process serves from now on: finish, and end. */
+  /** Another process has taken over: finish the open requests, and end. */
   | { readonly kind: 'retire' }
   | { readonly kind: 'ask'; readonly id: number; readonly question: Question }
   | { readonly kind: 'reports'; readonly id: number; readonly reports: readonly MetricReport[] };
@@ -47,7 +47,10 @@ export type ToParent<Facts> =
   | { readonly kind: 'ready'; readonly facts: Facts }
   | { readonly kind: 'work' }
   | { readonly kind: 'answer'; readonly id: number; readonly report?: MetricReport }
-  /** Asks for the metrics of all other processes. It has its own, which must not be forgotten if the process dies. */
+  /**
+   * Requests the metrics of all other processes. It includes the process's own metrics, which must not be lost if the
+   * process dies.
+   */
   | { readonly kind: 'gather'; readonly id: number; readonly own: MetricReport }
   /** The metrics of this process, before it ends. */
   | { readonly kind: 'leave'; readonly report: MetricReport };

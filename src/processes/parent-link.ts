@@ -34,7 +34,7 @@ export class ParentLink<Facts> {
   /** Tells the parent that this process runs, and waits for its seat. */
   static open<Facts>(): Promise<ParentLink<Facts>> {
     const { promise, resolve, reject } = Promise.withResolvers<ParentLink<Facts>>();
-    // Follows the parent from this very message on: the next one may come in the same round of the event loop.
+    // Listens to the parent from this message on, because the next one may arrive in the same turn of the event loop.
     process.once('message', (message: ToProcess) => {
       if (message.kind === 'begin') resolve(new ParentLink<Facts>(message.seat));
       else reject(new Error(`unexpected first message: ${message.kind}`));
@@ -62,12 +62,15 @@ export class ParentLink<Facts> {
     this.#report = report;
   }
 
-  /** Sets what happens when another process has stored work for the background. */
+  /** Sets the callback for background work that another process has stored. */
   setOnWork(onWork: () => void): void {
     this.#onWork = onWork;
   }
 
-  /** Sets what follows the clock of the sandbox, and calls it with how far that is ahead now. */
+  /**
+   * Sets the callback that follows the sandbox's clock. It is called at once, and at every change, with how far that
+   * clock is ahead.
+   */
   setOnClock(onClock: (aheadSeconds: number) => void): void {
     this.#onClock = onClock;
     onClock(this.#clockAheadSeconds);
@@ -98,7 +101,7 @@ export class ParentLink<Facts> {
     }
   }
 
-  /** Leaves the metrics of this process with the parent, as the last thing before it ends. */
+  /** Sends the metrics of this process to the parent, as its last action. */
   async leaveReport(): Promise<void> {
     await sendAndWait({ kind: 'leave', report: await this.#report() });
   }

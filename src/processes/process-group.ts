@@ -5,11 +5,11 @@ import { GatheredMetrics } from './gathered-metrics.ts';
 import { Member } from './member.ts';
 import type { GroupState, Seat, ToParent, ToProcess } from './messages.ts';
 
-/** A process that served for this long is healthy: if it ends later, that is the first end in a row. */
+/** A process that served for this long is healthy. If it ends later, that counts as the first end in a row. */
 const healthyAfterMs = 60_000;
 /** If no process serves after this many ends in a row, the parent ends with an error. */
 const endsInARowMax = 5;
-/** A process that dies once is back within a moment. */
+/** A process that dies once should be back within a moment. */
 const firstDelayMs = 500;
 /** Rare enough to cost nothing, and often enough to notice that the cause is gone. */
 const delayMsMax = 30_000;
@@ -18,7 +18,7 @@ const startTimeoutMs = 600_000;
 
 interface GroupOptions {
   readonly count: number;
-  /** What the process with this number gets. */
+  /** The settings of the process with this number. */
   readonly seatOf: (number: number) => Seat;
   /** The variables of the processes. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -84,14 +84,15 @@ export class ProcessGroup<Facts> {
     const facts = await this.#fill(first);
     await Promise.all(others.map((place) => this.#fill(place)));
     this.#hasStarted = true;
-    // One that was ready may have ended while others started.
+    // A process that was ready may have ended while others started.
     for (const place of this.#places) if (place.current === undefined) this.#restartLater(place, 0);
     return facts;
   }
 
   /**
    * Replaces every process by a new one. Each new one serves before the old one stops. The old ones also get the signal
-   * to reload, because until then a revoked API key must not be valid. One that starts gets it as soon as it is ready.
+   * to reload, because a revoked API key must not stay valid until they are replaced. A process that is starting gets
+   * it as soon as it is ready.
    */
   replaceAll(): Promise<void> {
     this.#reloads += 1;
@@ -209,7 +210,7 @@ export class ProcessGroup<Facts> {
       return;
     }
     logger.error(fields, 'process ended unexpectedly');
-    // A failed start of the whole group is not repeated, and a replacement takes the place of a process that ended.
+    // A failed start of the whole group is not retried, and a replacement takes the place of a process that ended.
     if (this.#hasStarted && place.next === undefined && place.current === undefined)
       this.#restartLater(place, member.servedMs);
   }
@@ -239,7 +240,7 @@ export class ProcessGroup<Facts> {
     for (const member of this.#running) if (member.isReady) member.send(message);
   }
 
-  /** Sends the metrics of all others to the process that is scraped. */
+  /** Sends the metrics of all other processes to the process that is scraped. */
   async #gather(scraped: Member<Facts>, id: number): Promise<void> {
     const others = [...this.#running].filter((member) => member.isReady && member !== scraped);
     scraped.send({ kind: 'reports', id, reports: await this.#metrics.gather(others) });

@@ -9,10 +9,10 @@ interface ClusterMessage {
 }
 
 /**
- * Gives a connection to another process if the one that got it dies before it has accepted it. `node:cluster` would
- * keep the connection open, and no process would ever respond on it. The connection is returned as by a process that
- * refuses it, with the message that the library itself understands. A test in `test/faults/processes.test.ts` fails if
- * that changes.
+ * Gives a connection to another process if the first one dies before it has accepted the connection. `node:cluster`
+ * would keep the connection open, and no process would respond on it. The connection is returned with the message that
+ * the library itself uses for a process that refuses one. A test in `test/faults/processes.test.ts` fails if that
+ * changes.
  */
 export function returnConnections(worker: Worker): void {
   const child = worker.process;
@@ -38,7 +38,9 @@ export function returnConnections(worker: Worker): void {
   );
 }
 
-/** Runs `work` after one more turn of the event loop: by then everything is read that the process had written. */
+/**
+ * Runs `work` after one more turn of the event loop. By then, everything that the process had written has been read.
+ */
 function afterReading(work: () => void): void {
   setImmediate(() => setImmediate(work));
 }

@@ -15,7 +15,9 @@ export async function explainMethodRefusal(
   return (await isMethodOf(paymentMethods, id, processorCustomerId)) ? error : paymentMethodNotFound();
 }
 
-/** Fails if the payment method does not belong to the customer. For a write that has an effect before the charge. */
+/**
+ * Fails if the payment method does not belong to the customer. For a write that changes something before it charges.
+ */
 export async function requireMethodOf(
   paymentMethods: PaymentMethodCalls,
   id: string,

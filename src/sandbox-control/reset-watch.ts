@@ -4,30 +4,30 @@ import { shareConcurrent } from '../platform/share-concurrent.ts';
 import type { WorkDoor } from '../platform/work-door.ts';
 import { type ResetState, resetChannel, type SandboxResetStore } from './sandbox-reset-store.ts';
 
-/** Notices come at once. This is for those that are lost, and for a process that died. It costs one small statement. */
+/** Notices arrive at once. This check covers lost ones, and a process that died. It costs one small statement. */
 const lookDelayMs = 200;
 
 export interface ResetWatchParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly ownerLock: Pick<OwnerLock, 'owner' | 'listen'>;
   readonly store: SandboxResetStore;
   readonly door: WorkDoor;
-  /** Ends what goes on without being inside. */
+  /** Ends work that continues without having entered the door. */
   readonly onPause: () => Promise<void>;
-  /** Called before the door opens. Forgets what this process remembers of the rows, if they were deleted. */
+  /** Called before the door opens. Clears what this process remembers of the rows, if they were deleted. */
   readonly onOpen: (wereDeleted: boolean) => void;
-  /** Goes on with a reset that was taken over. */
+  /** Continues a reset that was taken over. */
   readonly resume: (state: ResetState) => Promise<void>;
 }
 
 /**
- * Follows the resets of the sandbox: closes the door of this process while there is one, and says when it has paused.
+ * Follows the resets of the sandbox: closes the door of this process during a reset, and records when it has paused.
  */
 export class ResetWatch {
   readonly #parts: ResetWatchParts;
   readonly #look = shareConcurrent(() => this.#lookNow());
   #timer: NodeJS.Timeout | undefined;
   #state: ResetState | undefined;
-  /** The last reset after which this process has forgotten everything. Undefined until the first look. */
+  /** The last reset after which this process has cleared its memory. Undefined before the first check. */
   #followed: number | undefined;
   #isStopped = false;
 
@@ -35,7 +35,7 @@ export class ResetWatch {
     this.#parts = parts;
   }
 
-  /** What it saw last. */
+  /** The state at the last check. */
   get state(): ResetState | undefined {
     return this.#state;
   }
@@ -48,9 +48,9 @@ export class ResetWatch {
     while (door.isClosed) await door.untilOpen(lookDelayMs);
   }
 
-  /** Resolves when this process has followed everything that was committed before the call, except its own pause. */
+  /** Resolves when this process has acted on everything that was committed before the call, except its own pause. */
   async look(): Promise<void> {
-    // A look in progress may have read the state before the call.
+    // A check in progress may have read the state before the call.
     await this.#look().catch(() => {});
     await this.#look();
   }
@@ -80,7 +80,7 @@ export class ResetWatch {
     this.#followed ??= state.finished;
     if (state.phase !== 'none') return this.#pause(state);
     clearTimeout(this.#timer);
-    // Another process may have finished a reset before this one had noticed its beginning, if it has no owner lock.
+    // Another process may have finished a reset before this one noticed its start, if this one has no owner lock.
     const wereDeleted = this.#followed !== state.finished;
     if (wereDeleted && !door.isClosed) await door.close().then(onPause);
     if (!door.isClosed) return;
@@ -94,7 +94,7 @@ export class ResetWatch {
     const emptied = door.close().then(onPause);
     this.#lookLater();
     const fail = (error: unknown) => logger.warn({ err: error }, 'pause for the sandbox reset failed');
-    // Not awaited: meanwhile, the reset may be called off.
+    // Not awaited, because the reset may be canceled meanwhile.
     void emptied.then(() => this.#report(state)).catch(fail);
     const isOrphaned =
       state.owner === null || (state.owner !== ownerLock.owner && (await isGone(database, state.owner)));

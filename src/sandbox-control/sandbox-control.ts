@@ -21,7 +21,7 @@ const callTimeoutMs = 25_000;
 /** Only the sandbox sends this header, so that no other processor is mistaken for it. */
 const markHeader = 'till-sandbox';
 
-/** The control API of the sandbox: what its dashboard would be for a real processor. */
+/** The control API of the sandbox, which replaces the dashboard of a real processor. */
 export class SandboxControl {
   /** Where people open its pages. */
   readonly url: string;
@@ -34,7 +34,7 @@ export class SandboxControl {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Returns the body of the response. The tests of the routes verify that the sandbox's responses have its type. */
+  /** Returns the body of the response. Tests of the routes verify that the sandbox's responses have this type. */
   async request<Body>(request: ControlRequest): Promise<Body> {
     const { status, body } = await this.#send(request);
     if (status === 200) return body as Body;
@@ -44,7 +44,7 @@ export class SandboxControl {
     throw new Failure('processor_bad_answer', `The sandbox responded with status ${status}. ${detail}`);
   }
 
-  /** The same, for what the sandbox does as a processor. It refuses what a processor would refuse. */
+  /** The same, for calls to the sandbox as a processor. It refuses what a processor would refuse. */
   async pay<Body>(request: ControlRequest): Promise<Body> {
     const { status, body } = await this.#send(request);
     if (status === 200) return body as Body;

@@ -6,11 +6,11 @@ export const resetChannel = 'till_sandbox_reset';
 export interface ResetState {
   readonly phase: 'none' | 'pausing' | 'resetting';
   readonly number: number;
-  /** The number of the last reset that was not called off. */
+  /** The number of the last reset that was not canceled. */
   readonly finished: number;
   /** The process that resets. Null if it failed. */
   readonly owner: number | null;
-  /** Of which world of the sandbox the rows are. Null if that is not known yet. */
+  /** The sandbox world that the rows mirror. Null if that is not known yet. */
   readonly rowsAreOfMs: number | null;
 }
 
@@ -36,7 +36,7 @@ export class SandboxResetStore {
     return row?.number;
   }
 
-  /** Notes that a process has paused. */
+  /** Records that a process has paused. */
   async pause(db: Queryable, owner: number, number: number): Promise<void> {
     await db.query(
       `insert into till.sandbox_pauses (owner, number) values ($1, $2)
@@ -54,8 +54,8 @@ export class SandboxResetStore {
   }
 
   /**
-   * From here on the reset is finished, by another process if need be. False if this process has lost it. Fails if the
-   * rows cannot be deleted now, because somebody else reads them.
+   * From here on the reset must be finished, if necessary by another process. False if this process has lost it. Fails
+   * if the rows cannot be deleted now, because another session reads them.
    */
   async proceed(tx: Queryable, owner: number, number: number): Promise<boolean> {
     await tx.query('select till.lock_tables_of_sandbox()');
@@ -67,7 +67,7 @@ export class SandboxResetStore {
     return rows.length > 0;
   }
 
-  /** Calls a reset off that has not emptied anything. */
+  /** Cancels a reset that has not emptied anything. */
   async callOff(db: Queryable, owner: number, number: number): Promise<void> {
     await db.query(
       `update till.sandbox_resets set phase = 'none', owner = null
@@ -86,7 +86,7 @@ export class SandboxResetStore {
     return rows.length > 0;
   }
 
-  /** Lets any process take the reset over. */
+  /** Allows any process to take the reset over. */
   async giveUp(db: Queryable, owner: number, number: number): Promise<void> {
     await db.query('update till.sandbox_resets set owner = null where number = $2 and owner = $1', [
       owner,
@@ -94,7 +94,7 @@ export class SandboxResetStore {
     ]);
   }
 
-  /** Whether the reset is still this process's to finish. Locks it until the end of the transaction. */
+  /** Whether this process still owns the reset. Locks it until the end of the transaction. */
   async holds(tx: Queryable, owner: number, number: number): Promise<boolean> {
     const rows = await tx.query(
       `select number from till.sandbox_resets
@@ -109,14 +109,14 @@ export class SandboxResetStore {
     await tx.query(`select till.delete_rows_of_sandbox($1), ${notice}`, [sandboxResetMs]);
   }
 
-  /** Remembers of which world of the sandbox the rows are, unless that is known. */
+  /** Records which sandbox world the rows mirror, unless that is known. */
   async remember(db: Queryable, sandboxResetMs: number): Promise<void> {
     await db.query('update till.sandbox_resets set rows_are_of_ms = $1 where rows_are_of_ms is null', [
       sandboxResetMs,
     ]);
   }
 
-  /** The rows will be of another world of the sandbox. */
+  /** From now on the rows mirror another sandbox world. */
   async forget(db: Queryable): Promise<void> {
     await db.query('update till.sandbox_resets set rows_are_of_ms = null');
   }

@@ -9,7 +9,7 @@ import { ResetWatch, type ResetWatchParts } from './reset-watch.ts';
 import type { SandboxControl } from './sandbox-control.ts';
 import { type ResetState, SandboxResetStore } from './sandbox-reset-store.ts';
 
-/** A request may wait this long for others. A fault that lets them hang is cleared first. */
+/** A request may wait this long for others. A fault that delays them is cleared first. */
 const pauseMsMax = 10_000;
 /** Processes pause within milliseconds. */
 const lookDelayMs = 10;
@@ -17,16 +17,16 @@ const lookDelayMs = 10;
 interface SandboxResetParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly ownerLock: Pick<OwnerLock, 'owner' | 'listen'>;
   readonly sandbox: SandboxControl;
-  /** Whether the sandbox is part of this service, so that nothing else uses it. */
+  /** Whether the sandbox is part of this service, so that no other service uses it. */
   readonly isEmbedded: boolean;
   /** Shorter for tests. */
   readonly pauseMsMax?: number | undefined;
 }
 
-/** What a pause concerns, besides the work behind the door. */
+/** The parts that a pause concerns, besides the work behind the door. */
 export type ResetListener = Pick<ResetWatchParts, 'onPause' | 'onOpen'>;
 
-/** What the sandbox says about itself. */
+/** The state of the sandbox. */
 export interface SandboxWorld {
   /** When it was last reset. 0: never. */
   readonly lastResetMs: number;
@@ -34,8 +34,8 @@ export interface SandboxWorld {
 
 /**
  * Resets the embedded sandbox together with the rows that mirror its objects. All processes pause first, so that no
- * request writes a row of before after the reset. The state in the database decides: a reset whose process dies is
- * called off while processes pause, and finished by another process after that.
+ * request writes a row with earlier data after the reset. The state in the database decides: if the process of a reset
+ * dies while processes pause, the reset is canceled. After that, another process finishes it.
  */
 export class SandboxResets {
   readonly isEmbedded: boolean;
@@ -58,7 +58,7 @@ export class SandboxResets {
     });
   }
 
-  /** Call it before anything works. */
+  /** Call it before any part works. */
   async start(listener: ResetListener): Promise<void> {
     this.#listener = listener;
     const { database, isEmbedded } = this.#parts;
@@ -70,30 +70,30 @@ export class SandboxResets {
     this.#watch.stop();
   }
 
-  /** Resolves when both are empty, and all processes work again. Joins a reset that is in progress. */
+  /** Resolves when both are empty and all processes work again. Joins a reset that is in progress. */
   async reset(): Promise<void> {
     const { database, ownerLock } = this.#parts;
     for (;;) {
       const number = await this.#store.begin(database, ownerLock.owner);
       if (number !== undefined) return this.#carryOut(number);
-      // What was there before this request is gone once that one has finished.
+      // When that reset has finished, everything from before this request is gone.
       if (await this.#follows()) return;
     }
   }
 
-  /** Whether an event is of a time before the last reset, by the header with which the sandbox delivered it. */
+  /** Whether an event is from before the last reset, by the header with which the sandbox delivered it. */
   isOutdated(lastReset: string | undefined): boolean {
     const rowsAreOfMs = this.#watch.state?.rowsAreOfMs ?? null;
     return lastReset !== undefined && rowsAreOfMs !== null && Number(lastReset) < rowsAreOfMs;
   }
 
-  /** Whether the sandbox was reset alone, so that the rows mirror objects that are gone. */
+  /** Whether the sandbox was reset alone, so that the rows mirror objects that no longer exist. */
   async wasResetAlone(): Promise<boolean> {
     const { rowsAreOfMs } = await this.#store.read(this.#parts.database);
     return this.isEmbedded && rowsAreOfMs !== null && (await this.#readWorld()).lastResetMs !== rowsAreOfMs;
   }
 
-  /** Names the cause of a failure because an object is missing, if the sandbox was reset alone. */
+  /** Explains a failure about a missing object, if the sandbox was reset alone. */
   async explain(error: unknown): Promise<unknown> {
     if (!this.isEmbedded || !(error instanceof Failure) || !isAboutMissing(error)) return error;
     if (!(await this.wasResetAlone().catch(() => false))) return error;
@@ -110,11 +110,11 @@ export class SandboxResets {
     const { owner } = ownerLock;
     let isPaused = false;
     try {
-      // Requests that a fault holds up end at once.
+      // Requests that a fault delays end at once.
       await sandbox.request({ method: 'DELETE', path: '/faults' });
       await this.#watch.look();
       await this.#untilPaused(number);
-      // From here on the reset is finished in any case, so that the log contains it.
+      // From here on the reset will be finished, so the audit log contains it.
       isPaused = await database.transaction(async (tx) => {
         const proceeds = await this.#store.proceed(tx, owner, number);
         if (proceeds) auditOperation(tx);
@@ -134,7 +134,7 @@ export class SandboxResets {
     await this.#watch.look();
   }
 
-  /** Fails if a process does not pause in time. One that ends meanwhile is not waited for. */
+  /** Fails if a process does not pause in time. A process that ends meanwhile is not waited for. */
   async #untilPaused(number: number): Promise<void> {
     const { database } = this.#parts;
     const giveUpAtMs = performance.now() + (this.#parts.pauseMsMax ?? pauseMsMax);
@@ -148,7 +148,7 @@ export class SandboxResets {
     }
   }
 
-  /** Empties the sandbox, and then the rows. If this fails, another attempt goes on from here. */
+  /** Empties the sandbox, and then the rows. If this fails, another attempt continues from here. */
   async #empty(number: number): Promise<void> {
     const { database, ownerLock, sandbox, logger } = this.#parts;
     const { owner } = ownerLock;
@@ -168,13 +168,13 @@ export class SandboxResets {
     }
   }
 
-  /** Goes on with the reset of a process that is gone or has failed. */
+  /** Continues the reset of a process that is gone or has failed. */
   async #resume({ phase, number }: ResetState): Promise<void> {
     this.#parts.logger.warn({ phase }, 'interrupted reset of the sandbox taken over');
     await (phase === 'pausing' ? this.#callOff(number) : this.#empty(number));
   }
 
-  /** Waits for the reset in progress. False if there is none, or if it was called off. */
+  /** Waits for the reset in progress. False if there is none, or if it was canceled. */
   async #follows(): Promise<boolean> {
     const { database } = this.#parts;
     const { phase, number } = await this.#store.read(database);

@@ -5,7 +5,7 @@ import type { SandboxClock } from './sandbox-responses.ts';
 
 /** A server that is not a sandbox, or that does not respond, is asked again after this time. */
 const retryDelayMs = 60_000;
-/** How long the sandbox's clock counts as known: it may be far away, and serve a benchmark. */
+/** How long the last reading of the sandbox's clock is used: the sandbox may be far away, and serve a benchmark. */
 const ageMsMaxDefault = 100;
 
 interface TimeParts {
@@ -16,7 +16,7 @@ interface TimeParts {
 }
 
 /**
- * The time of a sandbox that runs outside of the service, and does not report when its clock is moved. So its clock is
+ * The time of a sandbox that runs outside the service, and does not report when its clock is moved. So its clock is
  * read before it is used, once for all requests that wait for it. Without a response, the time is that of this machine.
  */
 export class SandboxTime implements ProcessorClock {
@@ -39,7 +39,7 @@ export class SandboxTime implements ProcessorClock {
     });
   }
 
-  /** The time as it was read last. If that was too long ago, the clock is read for the next use. */
+  /** The time of the last reading. If it is too old, the clock is read for the next use. */
   now(): Date {
     if (!this.#isReading && !this.#isKnown) void this.#read();
     return this.#time.now();

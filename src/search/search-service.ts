@@ -7,7 +7,7 @@ interface SearchParts {
   readonly stores: SearchedStores;
 }
 
-/** Finds objects by what people know of them: an id, a name, an email, a number, a card or an amount. */
+/** Finds objects by an id, a name, an email, a number, a card or an amount. */
 export class SearchService {
   readonly #parts: SearchParts;
 
@@ -26,7 +26,7 @@ export class SearchService {
 }
 
 /**
- * Every statement of a search. The objects of a customer are described by its email, and subscriptions are called by
+ * Every statement of a search. The objects of a customer are labelled with the customer's email, and subscriptions with
  * the name of their plan.
  */
 export async function searchIn(

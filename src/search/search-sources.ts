@@ -59,7 +59,7 @@ export interface SearchedStores {
   readonly events: { find(db: Queryable, place: EventPlace): Promise<StoredEvent | undefined> };
 }
 
-/** One search, for all that take part in it. */
+/** One search, with the results of all sources. */
 interface Search {
   readonly db: Queryable;
   readonly text: string;
@@ -67,7 +67,7 @@ interface Search {
 }
 
 /**
- * Everything that a text matches. All statements are sent together. Each uses an index, and returns at most as many
+ * Everything that matches a text. All statements are sent together. Each uses an index, and returns at most as many
  * rows as a search shows.
  */
 export async function findMatches(
@@ -120,7 +120,7 @@ async function ofPeople({ db, text, stores: { customers } }: Search): Promise<re
   const email = caseless(text);
   return matchesOf(rows, showCustomer, ['name', 'email'], (value, field) => {
     const found = compare(value);
-    // With an accent it is the address of someone else.
+    // With an accent it is the address of another person.
     return found === undefined || field === 'name'
       ? found
       : { ...found, exact: email(value)?.exact ?? false };
@@ -183,9 +183,9 @@ function toMatches<Row>(
 }
 
 /**
- * Matches for the fields that have the text. PostgreSQL has found it in the row, but its words may be in several
- * fields, and the lower case of a few letters depends on the database. Such a row is a match of the first field, and
- * comes after the others.
+ * Matches for the fields that contain the text. PostgreSQL has found the text in the row, but its words may be in
+ * several fields, and the lower case of a few letters depends on the database. Such a row matches by its first field,
+ * and comes after the others.
  */
 function matchesOf<Field extends MatchedField, Row extends Readonly<Partial<Record<Field, string | null>>>>(
   rows: readonly Row[],
@@ -202,7 +202,7 @@ function matchesOf<Field extends MatchedField, Row extends Readonly<Partial<Reco
   });
 }
 
-/** Compares values with a text, ignoring case. External ids were compared as they are. */
+/** Compares values with a text, ignoring case. External ids were compared exactly. */
 function caseless(text: string): (value: string) => Comparison | undefined {
   const part = text.toLowerCase();
   return (value) => {

@@ -13,7 +13,7 @@ export const foundTypes = [
   'event',
 ] as const;
 
-/** What the text of a search was found in. If it was found in several fields of an object, the first one counts. */
+/** The field in which the text was found. If it was found in several fields of an object, the first one counts. */
 export const matchedFields = [
   'id',
   'processorId',
@@ -50,7 +50,7 @@ export interface Found {
   readonly createdAt: Date;
 }
 
-/** How a search found it. */
+/** The match that found an object. */
 export interface Match extends Found {
   readonly matched: MatchedField;
   /** Whether the text is the whole value, and not only its beginning or another part of it. */
@@ -63,8 +63,8 @@ export interface Match extends Found {
 const identifying: readonly MatchedField[] = ['id', 'processorId', 'externalId', 'number'];
 
 /**
- * The contract's order: ids and numbers, emails, beginnings, other parts; the newest first within each. Each object
- * comes once.
+ * The documented order: ids and numbers, emails, beginnings, other parts; the newest first within each. Each object
+ * appears once.
  */
 export function rank(matches: readonly Match[]): readonly Match[] {
   const best = new Map<string, Match>();

@@ -4,7 +4,7 @@ import { currenciesWith, decimalsOf } from '../model/format-amount.ts';
 const dollars =
   'usd ars aud bbd bmd bnd bsd bzd cad clp cop dop fjd gyd hkd jmd kyd lrd mxn nad nzd sbd sgd srd ttd twd uyu xcd';
 
-/** What people write for a currency besides its code, each with its currencies. */
+/** What people write for a currency besides its code, each with its possible currencies. */
 const signs: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     '€': 'eur',
@@ -99,7 +99,7 @@ function withDecimals(currencies: readonly string[] | null, decimals: number): r
   return decimals === 2 ? null : currenciesWith(decimals);
 }
 
-/** What a number means in a currency: `1,250` can be a thousand and more, or have decimals. */
+/** The value of a number in a currency: `1,250` can be more than a thousand, or have decimals. */
 function readings(number: string, decimals: number, hasSign: boolean): readonly number[] {
   const found: number[] = [];
   const [, whole, fraction = ''] = decimalPattern.exec(number) ?? [];

@@ -15,7 +15,7 @@ const plainOf: ReadonlyMap<string, string> = new Map([
   ...Object.entries({ ß: 'ss', ẞ: 'ss', æ: 'ae', Æ: 'ae', œ: 'oe', Œ: 'oe', þ: 'th', Þ: 'th' }),
 ]);
 const specialLetters = new RegExp(`[${[...plainOf.keys()].join('')}]`, 'gu');
-/** A word of which an index has no parts: one or two characters, unless both are Chinese, Japanese or Korean. */
+/** A word that has no parts in an index: one or two characters, unless both are Chinese, Japanese or Korean. */
 const shortWord = /^(?![\u2E80-\u9FFF\uAC00-\uD7A3\u{20000}-\u{3FFFF}]{2}).{1,2}$/su;
 
 /** A text as it is compared: without accents and other optional marks, in lower case, with single spaces. */
@@ -31,7 +31,10 @@ export function searchable(text: string): string {
   return limited(plain);
 }
 
-/** The first different words of a text. A short one follows a space: it is found only at the beginning of a word. */
+/**
+ * The first distinct words of a text. A space precedes a short one, so that it is found only at the beginning of a
+ * word.
+ */
 export function soughtWords(text: string): readonly string[] {
   const words = searchable(text)
     .split(/[ ,]+/)

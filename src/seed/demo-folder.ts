@@ -61,7 +61,7 @@ export class DemoFolder {
     });
     const hadCluster = await exists(join(dataDir, cluster));
     await moveTogether(dataDir, [move(journal), move(cluster)]);
-    // The new journal contains it.
+    // The new journal contains the old one.
     await rm(join(dataDir, `${journal}.${suffix}`), { force: true });
     await this.remove();
     return hadCluster ? join(dataDir, `${cluster}.${suffix}`) : undefined;

@@ -9,7 +9,7 @@ import type { Action } from './story.ts';
 const day = 86_400;
 const hour = 3_600;
 
-/** Users look at the last weeks in detail. Earlier time may pass in larger steps. */
+/** Users look at the last weeks in detail. Earlier time can pass in larger steps. */
 const recentDays = 45;
 /** Actions within `together` happen at the same time. Till reads the sandbox's events every `eventsAfter`. */
 const olderPace = { together: day, eventsAfter: 7 * day };
@@ -88,7 +88,7 @@ async function happen(parts: YearParts, actions: readonly Action[]): Promise<voi
   );
 }
 
-/** Moves both clocks to a time. They also run by themselves, so they stay if they have already passed it. */
+/** Moves both clocks to a time. They also run by themselves, so a clock that is already past it stays. */
 async function moveClock({ control, clock }: YearParts, to: number): Promise<void> {
   // The sandbox's clock shows whole seconds, and was set a moment earlier.
   if (clock.now().getTime() / 1_000 + clockMargin > to) return;

@@ -45,7 +45,7 @@ export class Performer {
     this.#parts = parts;
   }
 
-  /** Returns what the customer does a moment later. Undefined if nothing. */
+  /** Returns the customer's next action, a moment later. Undefined if there is none. */
   async perform(action: Action): Promise<Afterwards> {
     const { plans } = this.#parts.services;
     if (action.do === 'create plan') {

@@ -2,7 +2,7 @@ import type { Queryable } from '../platform/postgres.ts';
 
 interface GroupReservation {
   readonly customerId: string;
-  /** The name of a group, or that of a plan which is a group of its own. */
+  /** The name of a group, or that of a plan that is a group of its own. */
   readonly groupName: string;
   /** The subscription that is about to have a plan of the group. */
   readonly subscriptionId: string;

@@ -32,7 +32,7 @@ interface HolderParts extends Pick<GroupParts, 'groups' | 'store'> {
 
 /** The open checkouts, which hold the groups of their plans. */
 export interface OpenCheckouts {
-  /** Expires the checkout with this id, if there is one and it is open. Fails if the processor refuses. */
+  /** Expires the checkout with this id, if it exists and is open. Fails if the processor refuses. */
   expireIfOpen(checkoutId: string): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export interface Joining {
   readonly subscriptionId: string;
   readonly claimId: string;
   readonly admission: Admission;
-  /** Whether this request can use what another claim or an open checkout holds the group for. */
+  /** Whether this request can use the subscription or checkout for which the group is held. */
   readonly shares?: (holderId: string) => Promise<boolean>;
   /** The caller ends incomplete subscriptions itself. */
   readonly replacesIncomplete?: true;
@@ -58,9 +58,9 @@ export type Joined = Pick<Joining, 'customerId' | 'planId' | 'isSold' | 'subscri
 /**
  * Reserves the group of a plan for a claim, until the claim is recorded or released. Fails if the customer has a live
  * subscription to a plan that is in this group now. The reservation comes before the check: if it waited for another
- * claim, the check sees the subscription that the other claim recorded. A claim that was admitted is not checked again,
- * because its plan may have joined a taken group since. If commits may be lost, the processor is asked first, and every
- * claim is checked. Returns the claim or the open checkout that holds the group. Null if there is no group.
+ * claim, the check sees the subscription that the other claim recorded. A claim that was admitted before is not checked
+ * again, because its plan may have joined a taken group since. If commits may be lost, the processor is asked first,
+ * and every claim is checked. Returns the claim or the open checkout that holds the group. Null if there is no group.
  */
 export async function reserveGroup(
   tx: Transaction,
@@ -98,8 +98,8 @@ export function requireRecovered(
 }
 
 /**
- * Lets an open checkout hold the group of its plan. Usually it already does, since the request that created it. If not,
- * the group may be taken: then the result is false, and it holds nothing.
+ * Reserves the group of its plan for an open checkout. Usually the request that created the checkout has done so.
+ * Otherwise the group may be taken: then the result is false, and the checkout holds nothing.
  */
 export async function holdGroup(
   tx: Transaction,

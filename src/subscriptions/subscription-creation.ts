@@ -24,7 +24,7 @@ export interface NewSubscriptionRequest extends Omit<NewSubscription, keyof Prep
   readonly planId: string;
   /** In the order of `planId`. */
   readonly addOns?: readonly PlanQuantity[];
-  /** What the customer entered. */
+  /** The promotion code that the customer entered. */
   readonly promotionCode?: string;
 }
 
@@ -35,11 +35,11 @@ export interface CreatedSubscription {
    * confirm.
    */
   readonly clientSecret: string | null;
-  /** The client secret to save a card in a trial. Null if there is none to save. */
+  /** The client secret to save a card in a trial. Null if no card is to be saved. */
   readonly setupClientSecret: string | null;
 }
 
-/** What the call to the processor needs. */
+/** The values that the call to the processor needs. */
 type PreparedSubscription = Pick<
   NewSubscription,
   'processorCustomerId' | 'processorPriceId' | 'processorPromotionCodeId' | 'addOns' | 'trialPeriodDays'
@@ -143,7 +143,7 @@ type ReservingSubscriptionCreation = CheckedReservingOperation<
   CreatedSubscription
 >;
 
-/** Whether the trial depends on the trials that the customer had. */
+/** Whether the trial depends on the earlier trials of the customer. */
 export function wantsOneTrial({ trialOnce, trialPeriodDays }: NewSubscriptionRequest): boolean {
   return trialOnce === true && trialPeriodDays > 0;
 }

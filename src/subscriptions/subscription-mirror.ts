@@ -257,12 +257,12 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   }
 }
 
-/** `entitled` follows from the other fields, so any value serves to find a change. */
+/** `entitled` follows from the other fields, so any value will do when looking for a change. */
 function view(subscription: Subscription): object {
   return subscriptionView(subscription, false);
 }
 
-/** What a new row has recorded about its main plan. */
+/** What a new row knows about its main plan. */
 const noMain = { processorMainItemId: null };
 
 function pricesOf({ items, pendingChange }: SubscriptionFacts): readonly string[] {

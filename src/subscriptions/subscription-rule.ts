@@ -1,7 +1,7 @@
 import type { EventReading } from '../sync/event-reading.ts';
 import type { EventRule, RefreshTarget } from '../sync/event-rule.ts';
 
-/** What a voided invoice has taken must wait again. */
+/** The items that a voided invoice has taken must wait again. */
 export const subscriptionRule: EventRule = { alsoRefreshed: voidedInvoicesOf };
 
 function voidedInvoicesOf({ subject, facts }: EventReading): readonly RefreshTarget[] {

@@ -187,7 +187,7 @@ export class SubscriptionService {
   async endIncomplete(joining: Joined): Promise<void> {
     const { database, mirror, processor } = this.#parts;
     const live = await database.transaction((tx) => listLiveOfGroup(tx, this.#parts, joining));
-    // One that was incomplete when the group was reserved may be paid by now.
+    // A subscription that was incomplete when the group was reserved may be paid by now.
     const paid = live.find(({ status }) => status !== 'incomplete');
     if (paid !== undefined) throw alreadySubscribed(paid.id);
     for (const { id, processorSubscriptionId } of live) {
@@ -234,8 +234,8 @@ export class SubscriptionService {
   }
 
   /**
-   * Ends the plannings of the customer's subscriptions that are spent, because the processor's pages cannot cancel a
-   * subscription that has one. Returns the processor's ids of the subscriptions that keep theirs.
+   * Ends the plannings of the customer's subscriptions that have nothing left to do, because the processor's pages
+   * cannot cancel a subscription that has one. Returns the processor's ids of the subscriptions that keep theirs.
    */
   async endSpentPlannings({ id, processorCustomerId }: Customer): Promise<readonly string[]> {
     const { customers, processor } = this.#parts;
@@ -250,7 +250,7 @@ export class SubscriptionService {
     const kept: string[] = [];
     for (const { processorSubscriptionId, isSpent } of plannings) {
       const order = { processorSubscriptionId, idempotencyKey: randomUUID() };
-      // A subscription without a row is not Till's to change.
+      // Till does not change a subscription without a row.
       if (isSpent && open.has(processorSubscriptionId))
         await this.inTurn(processorSubscriptionId, () => subscriptionChanges.endSpentPlanning(order));
       else kept.push(processorSubscriptionId);

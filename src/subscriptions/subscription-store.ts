@@ -129,7 +129,7 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
     return db.query(sql, [keys], 'find_subscription_ids');
   }
 
-  /** Until when subscriptions that are `past_due` are paid. */
+  /** The paid ends of subscriptions that are `past_due`. */
   findPaidUntil(db: Queryable, ids: readonly string[]): Promise<readonly PaidSubscription[]> {
     const sql = `select id, ${paidUntil} as "paidUntil" from till.subscriptions
       where id = ${anyOf('$1', 'uuid')}`;

@@ -19,7 +19,7 @@ export interface Backfill extends BackfillProgress {
   readonly endedAt: Date | null;
 }
 
-/** No count comes near the largest number that is exact. */
+/** No count comes near the largest exact integer. */
 const columns = `resource, round, cursor, compared::float8 as compared, changed::float8 as changed,
   skipped::float8 as skipped, ended_at as "endedAt"`;
 
@@ -33,9 +33,9 @@ export class BackfillStore {
   }
 
   /**
-   * Shows other processes the release of this one, as long as the session lasts. What it writes lacks the values that
-   * only newer releases mirror, so their backfills begin again. The lock comes first: a run that does not see it yet
-   * has read its round before, and can record nothing after the update.
+   * Shows other processes the release of this one, as long as the session lasts. Rows that this process writes lack the
+   * values that only newer releases mirror, so the backfills of newer releases begin again. The lock comes first: a run
+   * that does not see the lock yet has read its round before the update, so after the update it can record nothing.
    */
   async announce(session: Queryable): Promise<void> {
     await session.query('select pg_advisory_lock_shared($1, $2)', [lockClass, this.#schema]);

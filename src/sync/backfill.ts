@@ -7,7 +7,7 @@ import type { Backfill, BackfillProgress, BackfillStore } from './backfill-store
 import { type Job, type JobRun, pause } from './job.ts';
 import { refreshObject } from './refresh-object.ts';
 
-/** A line about every minute. */
+/** About one log line a minute. */
 const pagesPerLogLine = 500;
 
 interface BackfillParts extends Pick<PlatformParts, 'database' | 'logger'> {
@@ -54,10 +54,10 @@ export class Backfills {
     const isPending = ({ endedAt }: Backfill) => endedAt === null;
     if (!(await store.list(database)).some(isPending)) return true;
     const run = await job.take(async (tx) => ({ pending: (await store.list(tx)).filter(isPending) }), signal);
-    // Another process does it, or was killed a moment ago.
+    // Another process is running it, or was killed a moment ago.
     if (run === undefined) return false;
     try {
-      // After the rounds were read: see `announce`.
+      // Read after the rounds: see `announce`.
       const olderProcesses = await store.countOlder(database);
       if (olderProcesses > 0) {
         logger.info({ olderProcesses }, 'backfill waiting for processes of an older release to stop');
@@ -96,7 +96,7 @@ export class Backfills {
     log('backfill completed');
   }
 
-  /** A page has its own time, as an event has: what is newer than a row is taken without another read. */
+  /** A page has a time, as an event has, so values newer than a row are applied without another read. */
   async #comparePage<Facts>(
     { mirror }: MirroredList<Facts>,
     { items, leftOut }: ProcessorPage<Facts>,

@@ -76,9 +76,9 @@ export class BatchApplier {
       for (const reading of own) {
         const { event, write, keys } = reading;
         const count = this.#counterOf(reading);
-        // A late row may come from an old event, for example a replayed one, so its object is refreshed too. So is the
-        // object of an event whose last refresh did not end: its worker may have created the row, and then died before
-        // it returned earlier events to the queue.
+        // A row that is created late may come from an old event, such as a replayed one, so its object is refreshed
+        // too. The same holds for an event whose last refresh did not end: its worker may have created the row, and
+        // died before it returned earlier events to the queue.
         const wasTried = (key: string) => event.attempts > 0 && !ignored.has(key);
         const needsRefresh = (key: string) => unsettled.has(key) || late.has(key) || wasTried(key);
         const others = this.#parts.rules.flatMap((rule) => rule.alsoRefreshed?.(reading) ?? []);
@@ -128,7 +128,7 @@ export class BatchApplier {
     for (const { sharedRows } of this.#parts.rules) {
       const [first, ...others] =
         sharedRows?.subjects.filter((one) => readings.some((reading) => reading.subject === one)) ?? [];
-      // The mirror of a single subject itself locks all rows in one statement.
+      // If there is only one subject, its mirror itself locks all payments in one statement.
       if (subject === first && others.length > 0)
         await sharedRows?.lock(tx, (one) => factsAbout(readings, one));
     }

@@ -5,7 +5,7 @@ import type { EventReading } from './event-reading.ts';
 /** An event that can be the cause of a change. */
 type CausingEvent = Pick<EventReading, 'event' | 'write'>;
 
-/** Says which event of a batch caused a change. */
+/** Finds the event of a batch that caused a change. */
 export class BatchCauses {
   readonly #byKey = new Map<string, CausingEvent>();
   readonly #processor: Pick<Processor, 'causeOf'>;

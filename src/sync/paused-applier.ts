@@ -7,7 +7,7 @@ export type Applier = Pick<EventApplier, 'hasDue' | 'startBatch' | 'applyReceive
 /** How soon the worker looks again. A pause takes a fraction of a second. */
 const pauseDelayMs = 100;
 
-/** Applies no events while the door is closed. Their refreshes leave last. */
+/** Applies no events while the door is closed. Their refreshes end last. */
 export function pausedBy(door: WorkDoor, applier: EventApplier): Applier {
   return {
     hasDue: () => applier.hasDue(),
@@ -19,7 +19,7 @@ export function pausedBy(door: WorkDoor, applier: EventApplier): Applier {
       }
       return leaveAfter(leave, () => applier.startBatch());
     },
-    // The requests that deliver the events are inside.
+    // The requests that deliver the events have entered the door already.
     applyReceived: (received, mayRefresh) =>
       leaveAfter(door.join(), () => applier.applyReceived(received, mayRefresh)),
   };

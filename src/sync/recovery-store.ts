@@ -37,7 +37,7 @@ export class RecoveryStore {
     return { readUntil, listing, lostSince, databaseNow };
   }
 
-  /** Notes that nothing is missing in the current history any more. */
+  /** Records that nothing is missing in the current history any more. */
   async finishHistory(tx: Queryable): Promise<void> {
     await tx.query('update till.recovery set history = till.history(), lost_since = null');
   }

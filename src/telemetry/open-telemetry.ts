@@ -31,7 +31,7 @@ import {
 } from '../platform/tracing.ts';
 import { MetricsOfRegistry, type MetricsSource } from './metrics-of-registry.ts';
 
-/** A collector is near. One that takes longer must not hold spans back, whose number in memory is limited. */
+/** A collector is nearby. A slow one must not delay spans, because their number in memory is limited. */
 const exportTimeoutMs = 2_000;
 /** How long a stop waits for the last exports. Shorter than a step of the shutdown may take. */
 const stopTimeoutMs = 4_000;
@@ -97,7 +97,7 @@ export class Telemetry {
     this.tracer = tracerOf(this.#traces.getTracer('till', version));
   }
 
-  /** Sends what is left. A collector that is gone must not make an orderly stop fail. */
+  /** Sends the remaining spans and metrics. A collector that is gone must not make an orderly stop fail. */
   async stop(): Promise<void> {
     const ended = Promise.allSettled([this.#traces.shutdown(), this.#metrics.shutdown()]);
     await withDeadline(ended, stopTimeoutMs, 'the last export').catch(() => {});
@@ -190,7 +190,10 @@ function toSdkOptions({ kind, attributes = {} }: SpanOptions) {
   return { kind: kind === undefined ? SpanKind.INTERNAL : kinds[kind], attributes: allowed(attributes) };
 }
 
-/** The compiler already refuses other attributes. This also holds for objects that have more than their type says. */
+/**
+ * The compiler already refuses other attributes. This check also covers objects with more attributes than their type
+ * declares.
+ */
 function allowed(attributes: SpanAttributes): SpanAttributes {
   const names = spanAttributeNames.filter((name) => attributes[name] !== undefined);
   return Object.fromEntries(names.map((name) => [name, attributes[name]]));

@@ -31,7 +31,7 @@ interface BackgroundParts {
   readonly account: AccountGuard;
   readonly database: Database;
   readonly processorClock: ProcessorClock;
-  /** What waits for a reset of the sandbox. */
+  /** The work that waits for a reset of the sandbox. */
   readonly door?: WorkDoor | undefined;
   /** For tests. */
   readonly recoveryDelayMs?: number | undefined;
@@ -40,7 +40,7 @@ interface BackgroundParts {
 export interface BackgroundWork {
   /** Call it once requests are served. */
   start(): void;
-  /** Call it if the rows were deleted, and nothing was lost. */
+  /** Call it if the rows were deleted, and no commit was lost. */
   forgetHistory(): void;
 }
 

@@ -20,7 +20,7 @@ interface ConsoleParts extends Pick<PlatformParts, 'database' | 'clock' | 'logge
   readonly ring: ApiKeyRing;
   readonly keys: KeyService;
   readonly audit: AuditLog;
-  /** The port on which Till listens. Known once it does. */
+  /** The port on which Till listens. Known once it listens. */
   readonly port: () => number;
 }
 

@@ -23,12 +23,12 @@ const databaseAttemptsMax = 30;
 const databaseRetryDelayMs = 1_000;
 export const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
 
-/** An open database of the newest schema, and what belongs to it. */
+/** An open database with the newest schema, and the parts that belong to it. */
 export type OpenedDatabase = Awaited<ReturnType<typeof connect>>;
 
 /**
- * Starts the database if it is embedded, brings it to the newest schema, and connects to it. Calls `whileWaiting` as
- * soon as other processes work and this one waits for them.
+ * Starts the database if it is embedded, migrates it to the newest schema, and connects to it. Calls `whileWaiting` as
+ * soon as other processes work and this one only waits for them.
  */
 export async function openDatabase(start: Start, whileWaiting?: () => void): Promise<OpenedDatabase> {
   const addresses = await findDatabase(start, whileWaiting);
@@ -36,7 +36,7 @@ export async function openDatabase(start: Start, whileWaiting?: () => void): Pro
   return connect(addresses, start);
 }
 
-/** Brings the database to the newest schema, and returns the URL of its own sessions. */
+/** Migrates the database to the newest schema, and returns the URL for sessions of its own. */
 export async function migrateDatabase(start: Start): Promise<void> {
   await migrateWhenReachable(await findDatabase(start), start);
 }
@@ -82,7 +82,7 @@ async function findDatabase(start: Start, whileWaiting = () => {}): Promise<Data
   return whenReachable(start, () => checkAddresses(start.config, url));
 }
 
-/** Refuses a pooler that Till would not work with: requests would fail, or locks would protect nothing. */
+/** Refuses a pooler with which Till would not work: requests would fail, or locks would protect nothing. */
 async function checkAddresses({ databaseDirectUrl }: Config, url: string): Promise<DatabaseAddresses> {
   const { mode, mistake } = await inspectPooler(url, databaseDirectUrl);
   if (mistake !== undefined) throw new Error(mistake);
@@ -151,7 +151,7 @@ async function whenReachable<T>({ config, logger }: Start, work: () => Promise<T
   }
 }
 
-/** The server is there, and refuses the user, the password, the database or the kind of connection. */
+/** The server is up, but refuses the user, the password, the database or the kind of connection. */
 function explainRefusal(error: unknown, config: Config): unknown {
   if (!(error instanceof Error) || !isConnectionRefused(error)) return error;
   const { addresses, variables } = addressesOf(config);

@@ -68,7 +68,7 @@ export function composeEvents({ database, processorClock, stores, entitlements }
 export interface EventSettings extends EventConfig {
   /** Replaces DNS in tests. */
   readonly resolve?: Resolve | undefined;
-  /** How long an attempt may take, for tests. */
+  /** The time limit of an attempt, for tests. */
   readonly attemptTimeoutMs?: number | undefined;
   /** The delay after the first failed attempt, for tests. */
   readonly retryDelayMs?: number | undefined;

@@ -7,8 +7,8 @@ import { mergeReports } from '../processes/merge-metrics.ts';
 import type { Start } from './start.ts';
 
 /**
- * How long a process that was replaced waits for its idle connections. A response on one tells the client to close it.
- * Callers that send requests all the time use each of their connections within this time.
+ * How long a replaced process waits for its idle connections. A response on one tells the client to close it. Callers
+ * that send requests all the time use each of their connections within this time.
  */
 const retireMsMax = 5_000;
 
@@ -24,8 +24,7 @@ export class Retirement {
   async begin(server: Server): Promise<void> {
     this.#hasBegun = true;
     const closed = Promise.withResolvers<void>();
-    // Not the method of the HTTP server, which would close idle connections at once: a request may be on its way on
-    // one.
+    // The HTTP server's own method would close idle connections at once, although a request may be on its way.
     NetServer.prototype.close.call(server, () => closed.resolve());
     await withDeadline(closed.promise, retireMsMax, 'retiring').catch(() => {});
   }
@@ -49,7 +48,7 @@ export function noteProcesses(
   processesRestarted.inc(restarts);
 }
 
-/** For monitoring. It does not count for readiness: the processes that are left serve all requests. */
+/** For monitoring only. Readiness ignores it, because the remaining processes serve all requests. */
 export function processesDependency(parent: NonNullable<Start['parent']>): Dependency {
   return {
     name: 'processes',

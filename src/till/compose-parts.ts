@@ -17,7 +17,7 @@ import { type OwnSandbox, startOwnSandbox } from './compose-sandbox.ts';
 import type { Config } from './config.ts';
 import type { Start } from './start.ts';
 
-/** Metrics exist before the processor does. */
+/** Metrics are created before the processor. */
 export const metricLabels = { eventTypes: [...eventTypes, 'other'], mirrors: resources };
 /** The sandbox accepts any test key. */
 export const sandboxKey = 'sk_test_sandbox';

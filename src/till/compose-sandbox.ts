@@ -7,7 +7,7 @@ import type { Start } from './start.ts';
 
 const webhookSecretBytes = 24;
 
-/** What the sandbox tells the service in which it is embedded. */
+/** Callbacks of the sandbox to the service in which it is embedded. */
 export interface SandboxHost {
   /** It sends its webhooks there. */
   readonly till: { readonly url: string };
@@ -56,7 +56,7 @@ export function loadSandbox() {
   return import('../../sandbox/sandbox.ts');
 }
 
-/** What resets the sandbox, or follows the resets of a service that it is embedded in. */
+/** Resets the sandbox, or follows the resets of the service in which it is embedded. */
 export function openResets(
   { config, logger, shutdown }: Start,
   parts: Pick<OpenedDatabase, 'database' | 'ownerLock'> & { readonly sandbox: SandboxControl },

@@ -71,7 +71,7 @@ export async function seedDemoData(options: SeedOptions): Promise<Seeded> {
   try {
     const created = await fillFolder(options, folder.path);
     const aside = await folder.finish();
-    // A database without other data is not worth keeping.
+    // A database without other data need not be kept.
     if (aside !== undefined && !options.add) await rm(aside, { recursive: true, force: true });
     return { ...created, aside: options.add ? aside : undefined };
   } catch (error) {
@@ -104,7 +104,7 @@ async function fillFolder(options: SeedOptions, dataDir: string) {
       { ...options, services, processor, control, clock, performer },
       opened.database,
     );
-    // The next start notes when the sandbox with the new journal was last reset.
+    // The next start records when the sandbox with the new journal was last reset.
     await new SandboxResetStore().forget(opened.database);
     await sandbox.save(dataDir);
     if (!(await shutdown.run())) throw new SeedError('The database or the sandbox did not stop. Try again.');
@@ -121,8 +121,8 @@ function configOf(config: Config, databaseUrl: string, apiBase: string): Config 
 }
 
 /**
- * The address at which the service will run its sandbox, so that links in invoices work. Unknown if it takes any free
- * port.
+ * The address at which the service will run its sandbox, so that links in invoices work. Unknown if the service takes
+ * any free port.
  */
 function sandboxUrlOf({ processor: { sandboxPort } }: Config): string | undefined {
   return sandboxPort === 0 ? undefined : `http://127.0.0.1:${sandboxPort}`;

@@ -96,7 +96,7 @@ interface ServiceParts extends Pick<PlatformParts, 'database' | 'logger' | 'metr
   readonly clock?: Clock | undefined;
   /** By default the clock above: a real processor has no other time. */
   readonly processorClock?: ProcessorClock | undefined;
-  /** What waits for a reset of the sandbox. */
+  /** The work that waits for a reset of the sandbox. */
   readonly door?: WorkDoor | undefined;
   /** Tests stop the process at one of them. */
   readonly crashPoints?: CrashPoints | undefined;
@@ -158,7 +158,7 @@ export function composeServices(given: ServiceParts) {
     parts.metrics.webhookQueueDepth.set(await webhooks.webhookEvents.countPending());
     await endpoints.measureDeliveries();
   };
-  /** Looks for work that another process has stored. */
+  /** Checks for work that another process has stored. */
   const nudge = (): void => {
     webhooks.worker.nudge();
     endpoints.dispatcher.nudge();

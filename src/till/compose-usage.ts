@@ -15,7 +15,7 @@ interface Parts extends Omit<UsageParts, 'store' | 'periods' | 'meters'> {
   readonly usageRetentionDays: number;
 }
 
-/** Wires up meters, and counting and reading what customers use. */
+/** Wires up meters, and the counting and reading of usage. */
 export function composeUsage(parts: Parts) {
   const meters = new MeterStore();
   const counting = { ...parts, store: new UsageStore(), periods: new UsagePeriodStore(), meters };

@@ -45,11 +45,11 @@ export interface Till {
   readonly reloadKeys: () => Promise<number>;
   /** Stops everything in order; true if every part stopped in time. */
   readonly stop: () => Promise<boolean>;
-  /** The same, while another process serves on the same port: takes no new connections, and remains healthy. */
+  /** The same, while another process serves on the same port: accepts no new connections, and stays healthy. */
   readonly retire: () => Promise<boolean>;
 }
 
-/** What only tests change. */
+/** Settings that only tests change. */
 export interface TestSettings {
   readonly crashPoints?: CrashPoints;
   /** How long a request may take. */
@@ -60,7 +60,7 @@ export interface TestSettings {
   readonly recoveryDelayMs?: number;
 }
 
-/** What is opened while the rest of the code is loaded. */
+/** The parts that are opened while the rest of the code is loaded. */
 interface Opened {
   readonly keys: LoadedApiKeys;
   readonly opened: OpenedDatabase;
@@ -136,7 +136,7 @@ export async function compose(
   return { facts, reloadKeys: keys.reload, stop: () => shutdown.run(), retire };
 }
 
-/** What a reset of the sandbox pauses, besides requests and repeated work. */
+/** The work that a reset of the sandbox pauses, besides requests and repeated work. */
 function pauseOf({ dispatcher }: Services, background: BackgroundWork): ResetListener {
   return {
     onPause: () => dispatcher.pause(),
@@ -254,7 +254,7 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<str
 
 /**
  * Keeps serving for a while, so that load balancers stop sending requests, and clients, whose connections are closed,
- * reconnect to another process. Then accepts nothing new, and waits for requests in progress, up to a limit.
+ * reconnect to another process. Then accepts no new connections, and waits for requests in progress, up to a limit.
  */
 async function closeApp(app: FastifyInstance, stopDelayMs: number): Promise<void> {
   await delay(stopDelayMs);

@@ -66,7 +66,7 @@ export interface Config {
   readonly stopDelaySeconds: number;
 }
 
-/** The settings of events for applications, and where their endpoints may be. */
+/** The settings of events for applications, and the allowed addresses of their endpoints. */
 export interface EventConfig extends AddressPolicy {
   /** How long events for applications and their deliveries are kept. */
   readonly retentionDays: number;
@@ -236,7 +236,7 @@ function readKeys(env: EnvironmentReader, name: string, production: boolean): re
   return keys;
 }
 
-/** A person with a copy of the database could guess a short key. */
+/** A short key could be guessed by a person with a copy of the database. */
 const secretKeyLengthMin = 32;
 
 function readSecretKeys(env: EnvironmentReader): readonly string[] {
@@ -298,7 +298,7 @@ function readConsole(env: EnvironmentReader): ConsoleConfig {
   };
 }
 
-/** What single sign-on needs, besides PUBLIC_URL. */
+/** The settings of single sign-on, besides PUBLIC_URL. */
 const oidcNames = ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_ROLES'];
 
 function readOidc(env: EnvironmentReader): OidcSettings | undefined {

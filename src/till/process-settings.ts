@@ -5,7 +5,9 @@ import { settings } from './settings.ts';
 /** A hundred processes need a machine with a hundred cores, and at least two hundred connections. */
 const processesMax = 128;
 
-/** With `auto` there is always a parent: a signal that replaces its processes would end a service without one. */
+/**
+ * With `auto` there is always a parent, because the signal that replaces its processes would end a service without one.
+ */
 export function readProcesses(env: EnvironmentReader): number | undefined {
   const text = env.text('PROCESSES') ?? settings.PROCESSES.default;
   if (text === 'auto') return Math.min(availableParallelism(), processesMax);
@@ -17,9 +19,9 @@ export function readProcesses(env: EnvironmentReader): number | undefined {
   return undefined;
 }
 
-/** What a mistake quotes. */
+/** The value that a mistake quotes. */
 const processesTextMax = 20;
-/** With one, a statement that waits for a lock would stop its process. */
+/** With only one connection, a statement that waits for a lock would block its process. */
 const connectionsPerProcessMin = 2;
 
 /** The connections of all processes together. */

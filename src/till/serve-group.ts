@@ -8,7 +8,7 @@ import type { WelcomeFacts } from './welcome.ts';
 
 /** After its stop delay, or 5 s of retirement, a process has 15 s for requests in progress, and the rest to close. */
 const stopTimeoutMs = 30_000;
-/** Processes have ended by then, because each is killed when its time is over. */
+/** By then processes have ended, because each is killed after its time limit. */
 const groupStopTimeoutMs = 90_000;
 
 /** What this process runs: the whole service, the processes of the service, or one of them. */
@@ -83,7 +83,7 @@ export async function startGroup({ config, logger, count, environment }: GroupSt
   }
 }
 
-/** The parent keeps them, because they must outlive any of the processes. */
+/** The parent runs them, because they must outlive each of the processes. */
 async function startEmbeddedParts(
   start: Pick<Start, 'config' | 'logger' | 'shutdown'>,
   host: SandboxHost,

@@ -34,7 +34,7 @@ export async function serve(environment: Record<string, string | undefined>): Pr
   const logger = parent === undefined ? wholeLogger : wholeLogger.child({ process: parent.seat.number });
   logger.info({ version, node: process.version, role: config.role }, 'starting');
   process.on('uncaughtException', (error) => {
-    // Not `fatal`: that level waits until everything is written, which may be forever.
+    // Not `fatal`: that level waits until everything is written, which may never happen.
     logger.error({ err: error }, 'uncaught error');
     process.exit(1);
   });
@@ -48,13 +48,13 @@ export async function serve(environment: Record<string, string | undefined>): Pr
   } catch (error) {
     logger.error({ err: error }, 'start failed');
     const message = error instanceof Error ? error.message : String(error);
-    // The process that failed has written why.
+    // The failed process has already written the reason.
     if (!(error instanceof ProcessStartError)) process.stderr.write(`till failed to start: ${message}\n`);
     await output.end();
     return 1;
   }
   hangup?.handle(service.reload);
-  // After the handler: the parent signals a process as soon as it is ready.
+  // Registered after the handler, because the parent signals a process as soon as it is ready.
   parent?.announceReady(service.facts);
   announce({ config, logger, parent }, service.facts);
 
@@ -125,7 +125,7 @@ interface ServiceStart extends Pick<Start, 'config' | 'logger' | 'parent'> {
   readonly inherited: Readonly<Record<string, string | undefined>>;
 }
 
-/** The parent loads only what it needs: it serves nothing itself. */
+/** The parent loads only what it needs, because it serves no requests. */
 async function startService({ config, logger, parent, inherited }: ServiceStart): Promise<Service> {
   if (parent === undefined && config.processes !== undefined) {
     const { startGroup } = await import('./serve-group.ts');
@@ -141,7 +141,7 @@ async function startService({ config, logger, parent, inherited }: ServiceStart)
   const till = await startTill(own, logger, {}, parent);
   return {
     facts: till.facts,
-    // The parent replaces this process as well, but only after others: a revoked API key must be refused before that.
+    // The parent also replaces this process, but only after others. A revoked API key must be refused before that.
     reload: config.apiKeysFile === undefined ? () => {} : () => reloadKeys(till, logger),
     isOver: parent.retired.then(() => 'retired' as const),
     stop: async (reason) => {

@@ -28,7 +28,7 @@ export interface ChoiceSetting extends Declaration {
   readonly choices: readonly string[];
 }
 
-/** A text, a path, an address or a secret: `config.ts` says what is allowed. */
+/** A text, a path, an address or a secret. `config.ts` defines which values are allowed. */
 interface TextSetting extends Declaration {
   readonly default?: string;
   readonly choices?: readonly string[];
@@ -216,7 +216,7 @@ export const settings = {
   CONSOLE_SESSION_HOURS: {
     default: 168,
     min: 1,
-    // A longer session would outlive the reasons for which it was opened.
+    // A longer session would outlive its purpose.
     max: 720,
     about: 'a session of the console lasts at most this long; one of single sign-on at most 12 hours',
   },
@@ -264,7 +264,7 @@ export const settings = {
   },
   STOP_DELAY_SECONDS: {
     default: 0,
-    // Load balancers check every few seconds. Without one, a delay only wastes time.
+    // Load balancers check every few seconds. Without a load balancer, a delay only wastes time.
     productionDefault: 5,
     min: 0,
     max: 60,
@@ -285,7 +285,7 @@ export const settings = {
 
 type SettingName = keyof typeof settings;
 
-/** The names of the settings whose declaration is of a kind. */
+/** The names of the settings that are declared with a kind. */
 export type NamesOf<Kind> = {
   [Name in SettingName]: (typeof settings)[Name] extends Kind ? Name : never;
 }[SettingName];

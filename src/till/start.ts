@@ -12,6 +12,6 @@ export interface Start {
   readonly shutdown: Shutdown;
   /** Set in one of several processes. The parent runs the embedded parts. */
   readonly parent?: ParentLink<WelcomeFacts> | undefined;
-  /** Tests set others. */
+  /** Tests replace them. */
   readonly callLimits?: Partial<CallLimits> | undefined;
 }

@@ -2,7 +2,7 @@ import type { EnvironmentReader } from '../platform/environment.ts';
 import type { TelemetrySettings } from '../telemetry/open-telemetry.ts';
 import { settings } from './settings.ts';
 
-/** Where traces and metrics are sent. Undefined: nowhere. */
+/** The collector that receives traces and metrics. Undefined: none. */
 export function readTelemetry(env: EnvironmentReader): TelemetrySettings | undefined {
   const endpoint = env.address('OTEL_EXPORTER_OTLP_ENDPOINT', ['http://', 'https://']);
   const headers = parseHeaders(env.text('OTEL_EXPORTER_OTLP_HEADERS') ?? '');

@@ -36,7 +36,7 @@ export class MeterService {
     this.creation = localOperation({
       name: 'meters.create',
       parentIdOf: () => null,
-      // Before anything is written. Two requests that meet are decided in the transaction.
+      // Checked before any write. Of two concurrent requests, the transaction decides.
       check: ({ key }) => this.#refuse(this.#parts.database, key),
       write: (tx, id, request) => this.#insert(tx, id, request),
       read,

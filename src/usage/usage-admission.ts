@@ -9,10 +9,10 @@ import type { ChangedCounter, NewUsage, StoredUsage } from './usage-store.ts';
 /** A quantity that is counted only if it fits. */
 export interface Wanted extends Omit<NewUsage, 'window'> {
   readonly window: BatchWindow;
-  /** What the window's counter contained when the request was read. */
+  /** The value of the window's counter when the request was read. */
   readonly usedBefore: number;
   readonly cause: Cause | undefined;
-  /** Whether the meter is archived, so that nothing more is counted. */
+  /** Whether the meter is archived and must not count any more. */
   readonly isArchived: boolean;
 }
 
@@ -28,7 +28,8 @@ export type Outcome = Consumption | Failure;
 
 /**
  * Decides about each quantity in turn, under the locks of the counters, and counts those that fit. All of them are
- * added first, in one statement, because usually all fit. What does not fit is removed again before the commit.
+ * added first, in one statement, because usually all fit. Quantities that do not fit are removed again before the
+ * commit.
  */
 export function admit(parts: UsageParts, wanted: readonly Wanted[]): Promise<ReadonlyMap<Wanted, Outcome>> {
   const { database, store, clock } = parts;
@@ -92,7 +93,7 @@ function decide(
     const counter = counterOf(counters, one);
     const known = first.get(key);
     if (known !== undefined || !fresh.has(key)) {
-      // An event that is no longer found was counted, and its customer has been erased since.
+      // An event that is not found was counted before, and its customer has been erased since.
       outcomes.set(
         one,
         known === undefined ? consumptionOf(window, true, counter.used) : repeated(known, one, counter.used),
@@ -138,9 +139,7 @@ function counterOf(counters: OpenCounters, { window }: Wanted): OpenCounter {
   return counter;
 }
 
-/**
- * Exact for every number: a limit is below 2^53, and what is used in excess of that does not fit however it is rounded.
- */
+/** Exact for every number: a limit is below 2^53, and a number that exceeds it does not fit, however it is rounded. */
 export function fits({ limit }: BatchWindow, used: number | bigint, quantity: number): boolean {
   return limit === null || Number(used) + quantity <= limit;
 }

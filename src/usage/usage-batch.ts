@@ -22,7 +22,7 @@ export interface TimedUsage {
   readonly at: Instant;
 }
 
-/** What subscriptions had before their current state, by the ids of the subscriptions. */
+/** The earlier terms of subscriptions, by the ids of the subscriptions. */
 export type PastPeriods = ReadonlyMap<string, readonly PastPeriod[]>;
 
 export interface BatchWindow extends CounterWindow {
@@ -33,7 +33,7 @@ export interface BatchWindow extends CounterWindow {
 export class UsageBatch {
   readonly events: NewUsage[] = [];
   readonly windows: BatchWindow[] = [];
-  /** The places of the windows of each customer. Most customers have one. */
+  /** The indexes of the windows of each customer. Most customers have one. */
   readonly #places = new Map<string, number[]>();
   readonly #past: PastPeriods;
 
@@ -80,7 +80,7 @@ export class UsageBatch {
   }
 }
 
-/** Of one customer. */
+/** The windows of one customer. */
 function isSameWindow(
   one: BatchWindow | undefined,
   { meterId, startsAt, windowNumber }: BatchWindow,
@@ -105,7 +105,7 @@ export function keyOf({ application, id, at }: Pick<NewUsage, 'application' | 'i
   return { application, id, day: dayOf(dateOfInstant(at).getTime()) };
 }
 
-/** Identifies an event within a map. No name and no id contains a line break. */
+/** Identifies an event within a map. Names and ids contain no line break. */
 export function keyText({ application, id, day }: UsageKey): string {
   return `${application}\n${day}\n${id}`;
 }

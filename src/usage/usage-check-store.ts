@@ -5,7 +5,7 @@ export interface WrongCounter {
   readonly customerId: string;
   readonly meterId: string;
   readonly startsAt: Date;
-  /** The same to the microsecond, which identifies the counter. */
+  /** `startsAt` to the microsecond, which identifies the counter. */
   readonly exactStart: string;
   /** The sums are texts, because they may be above 2^53. */
   readonly used: string;
@@ -43,7 +43,7 @@ export class UsageCheckStore {
     return rows.map(({ id }) => id);
   }
 
-  /** Locks the counters, so that what has been counted is visible to the next statement. */
+  /** Locks the counters, so that the next statement sees everything that they have counted. */
   async lock(tx: Transaction, customerIds: readonly string[]): Promise<void> {
     await tx.query(
       `select from till.usage_counters where customer_id = any($1)

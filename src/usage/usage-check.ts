@@ -23,7 +23,7 @@ export class UsageCheck {
     this.#parts = parts;
   }
 
-  /** `corrects`: sets counters that are wrong to the sum. Usage is recorded meanwhile. */
+  /** `corrects`: sets wrong counters to the sum. Usage may be recorded at the same time. */
   async run(corrects: boolean, signal?: AbortSignal): Promise<UsageCheckResult> {
     const { database, store } = this.#parts;
     const since = this.#keptSince();

@@ -25,7 +25,10 @@ import { findPastPeriods, type UsageParts } from './usage-service.ts';
 import { findSubjects, type UsageSubject } from './usage-subject.ts';
 import { timeRange } from './usage-time.ts';
 
-/** How late a consumption may be: a retry after an outage, and no more, because the window may have ended. */
+/**
+ * How late a consumption may be: long enough for a retry after an outage, and not longer, because the window may have
+ * ended.
+ */
 const lateMax = 3_600_000_000n;
 /** While one transaction commits, another can be prepared. */
 const runningMax = 2;
@@ -80,8 +83,8 @@ export class UsageConsumption {
   }
 
   /**
-   * What does not fit, or has an archived meter, is refused without a write, unless it was counted before. What fits by
-   * the counters that were read is decided under the locks of the counters.
+   * A quantity that does not fit, or whose meter is archived, is refused without a write, unless it was counted before.
+   * Quantities that fit according to the counters that were read are decided under the locks of the counters.
    */
   async #decide(wanted: readonly Wanted[]): Promise<ReadonlyMap<Wanted, Outcome>> {
     const isFitting = ({ isArchived, window, usedBefore, quantity }: Wanted) =>
@@ -96,7 +99,7 @@ export class UsageConsumption {
     return outcomes;
   }
 
-  /** The counters were read before, so that a quantity that they contain already is found here. */
+  /** The counters were read earlier, so a quantity that they contain already is found here. */
   async #refuse(wanted: readonly Wanted[]): Promise<readonly (readonly [Wanted, Outcome])[]> {
     const { database, store } = this.#parts;
     const stored = wanted.length === 0 ? [] : await store.find(database, wanted.map(keyOf));
@@ -110,7 +113,7 @@ export class UsageConsumption {
   }
 }
 
-/** Without those that have the id of an earlier one, and other content: they are decided after it. */
+/** Leaves out events that have the id of an earlier one and other content. They are decided after it. */
 function withoutConflicts(wanted: readonly Wanted[]): readonly Wanted[] {
   const first = new Map<string, Wanted>();
   return wanted.filter((one) => {

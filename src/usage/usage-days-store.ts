@@ -33,7 +33,7 @@ export class UsageDaysStore extends WeeksStore {
     return rows.map(({ day }) => day);
   }
 
-  /** Events of a sandbox whose clock is ahead are in no day of their own. */
+  /** Events of a sandbox whose clock is ahead have no day of their own. */
   override async deleteExpiredOthers(db: Queryable, retentionDays: number, limit: number): Promise<number> {
     const rows = await db.query(
       `delete from till.usage_events_other where (application, id, day) in (

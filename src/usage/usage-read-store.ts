@@ -14,12 +14,12 @@ export interface ListedUsage {
   readonly quantity: number;
   readonly at: Date;
   readonly createdAt: Date;
-  /** The place in the list: microseconds since 1970, and an order of events of the same time. */
+  /** The position in the list: microseconds since 1970, and an order of events of the same time. */
   readonly atMicros: string;
   readonly place: string;
 }
 
-/** Of a customer. From the day `from` on, and before the day `to`. */
+/** The events of a customer, from the day `from` on and before the day `to`. */
 interface Range {
   readonly customerId: string;
   readonly from: string;

@@ -46,7 +46,7 @@ export interface UsageEvent extends Omit<ListedUsage, 'meterId' | 'atMicros' | '
   readonly meter: string;
 }
 
-/** Reads what a customer has used. */
+/** Reads the usage of a customer. */
 export class UsageReading {
   readonly #parts: ReadingParts;
 
@@ -111,7 +111,7 @@ export class UsageReading {
   }
 }
 
-/** The days of the query, and where its page begins. A cursor keeps the days of its first page after midnight. */
+/** The days of the query, and where its page begins. After midnight, a cursor keeps the days of its first page. */
 function placeOf(
   query: EventQuery,
   nowMs: number,

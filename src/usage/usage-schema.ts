@@ -34,7 +34,7 @@ const MeterKey = Type.String({
   description: 'The key of a meter.',
 });
 
-/** One of the two ids, which the route checks: an error of a union would name neither. */
+/** One of the two ids. The route checks this, because an error of a union would name neither. */
 const customerOf = {
   customerId: Type.Optional({ ...Id, description: 'Either this or `externalId`.' }),
   externalId: Type.Optional(ExternalId),

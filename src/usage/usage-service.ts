@@ -58,7 +58,7 @@ export interface RecordedUsage {
   readonly rejected: readonly Rejection[];
 }
 
-/** Records what customers have used. */
+/** Records the usage of customers. */
 export class UsageService {
   readonly #parts: UsageParts;
 
@@ -116,7 +116,7 @@ export class UsageService {
     return { accepted, archived, rejected };
   }
 
-  /** What was counted before its meter was archived is a duplicate. */
+  /** An event that was counted before its meter was archived is a duplicate. */
   async #findCounted(
     application: string,
     archived: readonly FoundEvent[],
@@ -136,7 +136,7 @@ export class UsageService {
     });
   }
 
-  /** `reused` has the places of events in the batch whose id was used for another one. */
+  /** `reused`: the indexes of events in the batch whose id was used for another event. */
   async #write(batch: UsageBatch): Promise<{ recorded: number; reused: readonly number[] }> {
     const { database, store, clock } = this.#parts;
     if (batch.events.length === 0) return { recorded: 0, reused: [] };
@@ -157,8 +157,8 @@ export class UsageService {
   }
 
   /**
-   * Compares the events that were not inserted with those that were there first. An event of another transaction is
-   * visible only to the statement after the insert that waited for it.
+   * Compares the events that were not inserted with the stored ones. An event of another transaction is visible only to
+   * a later statement than the insert that waited for it.
    */
   async #findReused(
     tx: Transaction,
@@ -174,7 +174,7 @@ export class UsageService {
       const [key, window] = [keys[place], windows[event.window]];
       if (key === undefined || window === undefined) return [];
       const known = first.get(keyText(key));
-      // The first of the batch is the one that was inserted.
+      // The first event of the batch with this id is the one that was inserted.
       if (known === undefined) first.set(keyText(key), { ...event, ...window, ...key });
       return known === undefined || isSameUsage(known, event, window) ? [] : [place];
     });

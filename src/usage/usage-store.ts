@@ -15,14 +15,14 @@ export interface CounterWindow {
   readonly windowNumber: number;
   readonly endsAt: Date;
   readonly limit: number | null;
-  /** When the customer and what it may use were read, by the clock of the database. */
+  /** When the customer and its plans were read, by the clock of the database. */
   readonly readAt: Date;
 }
 
 /**
- * How old what was read of customers may be when their usage is inserted. A process that was stopped in between must
- * not insert events whose ids could have been replaced since: the erasure waits for ten minutes, and a statement takes
- * at most ten seconds.
+ * How old the read of a customer may be when its usage is inserted. A process that was stopped in between must not
+ * insert events whose ids could have been replaced since: the erasure waits for ten minutes, and a statement takes at
+ * most ten seconds.
  */
 const readAgeMinutesMax = 5;
 
@@ -36,14 +36,14 @@ export interface NewUsage {
   readonly window: number;
 }
 
-/** What identifies an event: the day is a UTC day. */
+/** The identity of an event. The day is a UTC day. */
 export interface UsageKey {
   readonly application: string;
   readonly id: string;
   readonly day: string;
 }
 
-/** A stored event, as it is compared with a repeated one. */
+/** The part of a stored event that is compared with a repeated one. */
 export interface StoredUsage extends UsageKey {
   readonly at: bigint;
   readonly customerId: string;
@@ -75,7 +75,7 @@ interface AddedRow extends Omit<AddedBatch, 'counters'> {
 
 /** Which counters `add` changes, and returns. */
 export type AddedCounters =
-  /** Those that something was added to. Returns those that are at their limit, and were not before. */
+  /** The counters to which a quantity was added. Returns those that have just reached their limit. */
   | 'reached'
   /** All, so that their locks are held. Returns all of them. */
   | 'all';
@@ -89,9 +89,8 @@ export type AddedCounters =
 export class UsageStore {
   /**
    * Inserts the events that do not exist yet, and adds them to their counters. Of several events with the same key, the
-   * first one is inserted. Fails if what was read of a customer is too old. Each union with a group is a join whose
-   * cost grows with the number of rows: for rows that come from parameters and other writes, PostgreSQL expects so few
-   * that it would compare each with each.
+   * first one is inserted. Fails if a customer was read too long ago. Each union with a group replaces a join:
+   * PostgreSQL expects so few rows from parameters and from other writes that it would compare each row with each.
    */
   async add(
     tx: Transaction,
@@ -202,7 +201,7 @@ export class UsageStore {
     );
   }
 
-  /** Remembers that the limit is reached. The transaction must have changed the counters before. */
+  /** Records that the limit is reached. The transaction must have changed the counters before. */
   markReached(tx: Transaction, counters: readonly (CounterWindow & { readonly used: number })[]): void {
     tx.send(
       `insert into till.usage_counters (customer_id, meter_id, starts_at, ends_at, used)

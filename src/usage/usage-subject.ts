@@ -16,8 +16,8 @@ interface UnknownSubject {
 }
 
 /**
- * Finds the customers and the meters of a batch. The terms of customers contain all active meters; the others, of which
- * there may be any number, are looked up only if an event names one.
+ * Finds the customers and the meters of a batch. The terms of customers contain all active meters. Archived meters, of
+ * which there may be any number, are looked up only if an event names one.
  */
 export async function findSubjects<Terms extends CustomerTerms>(
   { database, meters }: { readonly database: Database; readonly meters: MeterStore },

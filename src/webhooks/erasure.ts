@@ -14,7 +14,7 @@ const eventsPerBatch = 100;
 const usageEventsPerBatch = 1_000;
 /** A million events of deleted customers per run: far more than expected. The limit ensures that every run ends. */
 const batchesPerRunMax = 10_000;
-/** If so many customers cannot be erased, the cause is probably the same for all. */
+/** If this many customers cannot be erased, the cause is probably the same for all. */
 const failuresMax = 100;
 /**
  * Twenty thousand events that must be searched again per run. So the data of a deleted customer waits for them for
@@ -62,7 +62,7 @@ interface DeletedCustomers {
 /** Erases the next batch. False if it was not full, so that nothing is left. */
 type EraseBatch = () => Promise<boolean>;
 
-/** What is left of a run. */
+/** The remaining limits of a run. */
 interface Budget {
   batches: number;
   readonly signal: AbortSignal | undefined;
@@ -92,7 +92,7 @@ export class Erasure {
     if (failures.size > 0) throw [...failures.values()][0];
   }
 
-  /** Returns why customers could not be erased, by their ids. The others do not wait for them. */
+  /** Returns why customers could not be erased, by their ids. A failure does not delay the others. */
   async #eraseDeleted(budget: Budget): Promise<ReadonlyMap<string, unknown>> {
     const { customers } = this.#parts;
     const failures = new Map<string, unknown>();
@@ -120,7 +120,7 @@ export class Erasure {
     return true;
   }
 
-  /** What removes the data of a customer from each table. */
+  /** The steps that remove the data of a customer from each table. */
   #searchesFor({ id, processorCustomerId, isSearched }: DeletedCustomer): readonly EraseBatch[] {
     const { database, store, events, deliveries, usage } = this.#parts;
     let last = 0;
@@ -139,7 +139,7 @@ export class Erasure {
       },
       async () => (await deliveries.eraseResponses(database, id, eventsPerBatch)) >= eventsPerBatch,
       // A repeated batch may have read the customer before the deletion. It must still find the ids of its events, or
-      // it would count them again. Long before the second search it has ended.
+      // it would count them again. It ends long before the second search.
       async () => {
         if (!isSearched) return false;
         const search = { customerId: id, from, limit: usageEventsPerBatch };

@@ -19,13 +19,13 @@ export interface ReceivedEvent {
 
 /** Applies events on receipt. */
 export interface OnReceipt {
-  /** Whether this process applies events, and has none to apply now. */
+  /** Whether this process applies events, and has none to apply at the moment. */
   isIdle(): boolean;
   /** Stores the events and applies them in one transaction. Returns the new ones. */
   apply(events: readonly ReceivedEvent[]): Promise<StoredStates>;
 }
 
-/** The stored events, for those who apply them. */
+/** The stored events, for the parts that apply them. */
 export type EventQueue = Pick<
   WebhookEventStore,
   'claim' | 'claimAgain' | 'settle' | 'hasDue' | 'findStored' | 'insert'
@@ -92,8 +92,8 @@ export class Inbox {
   }
 
   /**
-   * The same for all rows, after work that may have died between the commit of rows and their `bringBack`. Part of the
-   * transaction that continues this work.
+   * The same for all rows, for work that may have died after its rows were committed and before `bringBack`. Part of
+   * the transaction that continues this work.
    */
   async bringBackSince(tx: Transaction, since: Date): Promise<void> {
     const { store, onStored } = this.#parts;
@@ -170,8 +170,8 @@ function unique(events: readonly NewWebhookEvent[]): readonly NewWebhookEvent[] 
 }
 
 /**
- * Undefined if the content cannot be read, or says nothing. Such an event is stored too: the worker reads it again, and
- * decides what becomes of it.
+ * Undefined if the content cannot be read, or is empty. Such an event is stored too: the worker reads it again, and
+ * decides its outcome.
  */
 function ifReadable(read: () => EventContent): ReadableContent | undefined {
   try {
@@ -191,5 +191,5 @@ const keysPerSearchMax = 100;
 /** Few enough for a statement of milliseconds. */
 const eventsPerBatch = 1_000;
 
-/** There are few versions and modes. The limit keeps made-up values from filling the memory and the log. */
+/** There are few versions and modes. The limit keeps invented values from filling the memory and the log. */
 const warningsMax = 100;

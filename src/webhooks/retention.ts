@@ -11,7 +11,7 @@ const batchesMax = 100;
 interface RetentionParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly inboxWeeks: InboxWeeksStore;
   readonly retentionDays: number;
-  /** Of other tables: events, deliveries and the audit log. */
+  /** For other tables: events, deliveries and the audit log. */
   readonly weeks: readonly { readonly store: WeeksStore; readonly days: number }[];
 }
 
@@ -27,7 +27,7 @@ export class Retention {
     this.#parts = parts;
   }
 
-  /** False if work is left that should be done soon. */
+  /** False if urgent work is left. */
   async run(): Promise<boolean> {
     const { database, inboxWeeks, retentionDays, weeks, logger } = this.#parts;
     // Events of a detached week are not visible, so the same step moves the events to keep: all pending events and,

@@ -25,7 +25,7 @@ export async function listEvents(
   const values = [filter.type, filter.objectId].filter((value) => value !== undefined);
   const conditions = toConditions(filter);
   const [limitAt, offsetAt] = [`$${values.length + 1}::bigint`, `$${values.length + 2}::bigint`];
-  // No order, so that PostgreSQL can use the smallest sufficient index alone.
+  // Without an order, so that PostgreSQL can use the smallest sufficient index alone.
   const matches = union(conditions, `limit ${totalMax + 1}`);
   const newestFirst = 'order by created_at desc, id desc';
   const newest = union(conditions, `${newestFirst} limit ${limitAt} + ${offsetAt}`);

@@ -28,7 +28,7 @@ function countOf(state: WebhookEventState): string {
   return `(select count(*) from (select from till.webhook_events where state = '${state}' limit ${countMax}) as found)`;
 }
 
-/** Where an event is in the order of creation. */
+/** The position of an event in the order of creation. */
 export type EventPosition = Pick<ProcessorEvent, 'id' | 'createdAt'>;
 
 /** All SQL for the inbox. */
@@ -79,7 +79,7 @@ export class WebhookEventStore {
     return new Map(rows.map(({ id, state }) => [id, state]));
   }
 
-  /** The ids among these that are stored. The limit makes PostgreSQL look up each one by the primary key. */
+  /** The stored ones among these ids. The limit makes PostgreSQL look up each one by the primary key. */
   async findStored(
     db: Queryable,
     events: readonly Pick<ProcessorEvent, 'id' | 'createdAt'>[],
@@ -202,8 +202,8 @@ export class WebhookEventStore {
   }
 
   /**
-   * The same for all objects, up to a number of events after this one. Returns the last event that it has looked at.
-   * Events of types that Till does not follow were never tried.
+   * The same for all objects, up to a number of events after this one. Returns the last event that it has checked.
+   * Events of types that Till does not follow are left out, because they were never applied.
    */
   async requeueIgnoredAfter(
     tx: Queryable,

@@ -26,7 +26,7 @@ interface WebhookRouteParts {
   readonly resets?: WebhookResets | undefined;
 }
 
-/** The resets of the sandbox, after which its earlier webhooks count no more. */
+/** The resets of the sandbox. Webhooks from before a reset are ignored. */
 interface WebhookResets {
   readonly door: WorkDoor;
   isOutdated(lastReset: string | undefined): boolean;
@@ -63,9 +63,9 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
     scope.addContentTypeParser('*', ({ response: raw }, payload, done) => {
       const take = (body: Buffer) => done(null, body);
       app.unverifiedBodies.read(payload, take, (error) => {
-        // The deadline of the request may have passed before the body is given up.
+        // The deadline of the request may have passed before reading the body is aborted.
         if (raw.headersSent) return;
-        // The rest of the body would follow on the connection.
+        // The rest of the body would follow on the connection, so the connection is closed.
         raw.setHeader('connection', 'close');
         done(error);
       });

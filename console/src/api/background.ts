@@ -17,8 +17,8 @@ export function watchInputs(): () => void {
 }
 
 /**
- * The headers of a request. Pages load again after changes, and would keep a session of a person who is gone from ever
- * being idle. So a request without a recent input says that it is in the background.
+ * The headers of a request. Pages load again by themselves after changes, and would keep the session of an absent
+ * person alive. So a request without recent input is marked as a background request.
  */
 export function withBackground(headers: HeadersInit | undefined): Headers {
   const all = new Headers(headers);

@@ -1,7 +1,7 @@
 import { isTillError, TillConnectionError } from '../../../client/src/index.ts';
 import { mistakeText } from '../format/mistake.ts';
 
-/** Why a call failed, as a person reads it. */
+/** The reason of a failed call, in words for people. */
 export interface Failure {
   readonly title: string;
   readonly detail: string;
@@ -11,14 +11,14 @@ export interface Failure {
    * second effect.
    */
   readonly isUnresolved: boolean;
-  /** Whether Till, or something that it needs, is unavailable for now: the same load succeeds later. */
+  /** Whether Till, or something that it needs, is temporarily unavailable. The same load succeeds later. */
   readonly isOutage: boolean;
   /** The error itself, for `isTillError`. */
   readonly error: unknown;
 }
 
 const outageStatuses = [408, 429, 502, 503, 504];
-/** They have such a status, but only an operator can fix the cause. */
+/** These codes have such a status, but only an operator can fix the cause. */
 const lastingCodes = ['processor_misconfigured', 'processor_object_missing'] as const;
 
 /** What to show for an error of any kind. */

@@ -2,7 +2,7 @@ import { effect, signal } from '@preact/signals';
 import type { TillEvent } from '../../../client/src/index.ts';
 import { isReachable, isSignedIn, till } from '../session.ts';
 
-/** A person cannot read faster. On a busy Till, each tab sends one request for the events of this time. */
+/** A person cannot read faster. On a busy Till, each tab combines the events of this time into one request. */
 const intervalMs = 1_000;
 /** The delay after errors that the client does not retry. A server that is down gets few requests from each tab. */
 const retryMs = 5_000;
@@ -103,8 +103,8 @@ async function readPosition(signal: AbortSignal): Promise<string | undefined> {
 }
 
 /**
- * Asks again and again whether Till responds and reaches its database, and ends when it does not: a request that waits
- * for events would not notice.
+ * Regularly asks whether Till responds and reaches its database, and ends when it does not. A request that waits for
+ * events would not notice.
  */
 async function watchPulse(signal: AbortSignal): Promise<void> {
   const pause = () => new Promise((resolve) => setTimeout(resolve, pulseIntervalMs));

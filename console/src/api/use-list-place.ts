@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from 'preact/hooks';
 
-/** What an entry of the browser's history showed when it was left, and how far down it was. */
+/** The content and the scroll position of an entry of the browser's history when it was left. */
 interface Place {
   readonly value: unknown;
   readonly scrollY: number;
@@ -19,10 +19,10 @@ export function useListPlace<T>(url: string, value: T | undefined): T | undefine
   const id = useMemo(entryId, [url]);
   const place = useMemo(() => places.get(id), [id]);
   const shown = useMemo<{ value?: T }>(() => ({}), [id]);
-  // When the address changes, the page may be rendered once more before it goes, without a value.
+  // When the address changes, the page may be rendered once more before it is removed, without a value.
   if (value !== undefined) shown.value = value;
   useEffect(() => {
-    // After the heading got the focus, which scrolls to it.
+    // Runs after the heading got the focus, which scrolls to it.
     if (place !== undefined) scrollTo(0, place.scrollY);
     let { scrollY } = window;
     const listen = () => {

@@ -30,8 +30,8 @@ interface Loaded<T> {
 }
 
 /**
- * The load in progress. A reload waits for its end: if it started over, changes that come faster than responses would
- * keep it from ever ending.
+ * The load in progress. A reload waits for its end: if every change restarted the load, changes that arrive faster than
+ * responses would keep it from ending.
  */
 interface Progress {
   isLoading: boolean;

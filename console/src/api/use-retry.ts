@@ -16,7 +16,10 @@ export function useRetry(outcome: Outcome | undefined, load: () => void): void {
   }, [outcome, load]);
 }
 
-/** Calls it after the delay; in a hidden tab, as soon as it is visible. Returns what prevents it. */
+/**
+ * Calls it after the delay. In a hidden tab, calls it as soon as the tab is visible. Returns a function that cancels
+ * the call.
+ */
 function afterDelay(delayMs: number, call: () => void): () => void {
   const timer = setTimeout(() => {
     if (document.hidden) document.addEventListener('visibilitychange', call, { once: true });

@@ -4,7 +4,7 @@ import { countText, type ExportedFile, type ExportState, savedRows, statusText }
 import { cancelExport, closeExport, continueExport, currentExport, isExporting } from './exports.ts';
 
 const panelId = 'export';
-/** The export of a short list is over before a person could read how far it is. */
+/** The export of a short list ends before a person could read its progress. */
 const hiddenMs = 400;
 
 /** Moves the focus to the export, which may be out of sight. */
@@ -12,7 +12,7 @@ export function showExport(): void {
   document.getElementById(panelId)?.focus();
 }
 
-/** How far the export is, on every page, until the user closes it. */
+/** The progress of the export, on every page, until the user closes it. */
 export function ExportPanel() {
   const state = currentExport.value;
   const isShown = useIsShown(state);
@@ -51,7 +51,7 @@ function Buttons({ state: { phase, files } }: { readonly state: ExportState }) {
   );
 }
 
-/** The second click of a double click must not do what takes the place of the first button. */
+/** The second click of a double click must not trigger the button that replaces the first one. */
 function Button({ label, onClick }: { readonly label: string; readonly onClick: () => void }) {
   return (
     <button key={label} type="button" onClick={({ detail }) => detail <= 1 && onClick()}>

@@ -1,12 +1,14 @@
 import { plural } from '../format/words.ts';
 
-/** The API sends a list as files of a limited size, one after the other. This is how far an export of all files is. */
+/**
+ * The API sends a list as files of a limited size, one after the other. This is the progress of an export of all files.
+ */
 export interface ExportState {
-  /** What is exported: `customers`. */
+  /** The list that is exported: `customers`. */
   readonly list: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** Who has started it. Another user of the same browser does not see it. */
+  /** The user who started it. Another user of the same browser does not see it. */
   readonly owner: string;
   readonly phase: 'running' | 'waiting' | 'stopped' | 'finished';
   /** Why it waits or has stopped. */
@@ -86,7 +88,7 @@ export function countText(state: ExportState, rows: number): string {
   return `${new Intl.NumberFormat().format(rows)} of ${plural(total, 'row')}`;
 }
 
-/** What has happened and what comes next. A screen reader reads it, so it changes with each file, not with each row. */
+/** The progress and the next step. A screen reader reads it, so it changes with each file, not with each row. */
 export function statusText(state: ExportState): string {
   const { phase, list, files, reason } = state;
   const saved = countText(state, savedRows(state));
@@ -119,7 +121,7 @@ const ordinals = [
 ];
 const suffixes: Readonly<Record<string, string>> = { one: 'st', two: 'nd', few: 'rd', other: 'th' };
 
-/** The place in words, or from the eleventh on as 11th. */
+/** The ordinal number in words, and from the eleventh on as 11th. */
 export function ordinal(place: number): string {
   const suffix = suffixes[new Intl.PluralRules('en', { type: 'ordinal' }).select(place)] ?? 'th';
   return ordinals[place - 1] ?? `${place}${suffix}`;

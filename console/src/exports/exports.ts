@@ -7,9 +7,7 @@ import { currentKey, isSignedIn, isSignedOut } from '../session.ts';
 import { beginExport, type ExportState, linksToDrop, withFile } from './export-state.ts';
 import { readFile } from './read-file.ts';
 
-/**
- * Nine million rows, which is more than a list has. A list that grows as fast as it is read must not go on for ever.
- */
+/** Nine million rows, which is more than a list has. An export of a list that grows as fast as it is read must end. */
 const filesMax = 100;
 /**
  * With the delays between them, a busy server has half a minute, or as long as it asks for, up to a minute each time.
@@ -142,7 +140,7 @@ function finish({ files: [file, ...more] }: ExportState): void {
   closeExport();
 }
 
-/** Waits as long as a busy server asks for. The rest of the list is read after the same row, whatever has happened. */
+/** Waits as long as a busy server asks for. The next attempt continues after the same row. */
 async function readWithRetries(state: ExportState, signal: AbortSignal) {
   const { path, query, cursor } = state;
   for (let failures = 1; ; failures += 1)

@@ -79,7 +79,7 @@ class Silence {
     return this.#controller.signal;
   }
 
-  /** Something has arrived. */
+  /** Data has arrived. */
   end(): void {
     this.stop();
     this.#timer = setTimeout(() => this.#controller.abort(this.#reason()), silenceMsMax);

@@ -1,6 +1,6 @@
 import { isTimeZone, TimeZone, utcName } from '../../../src/platform/time-zone.ts';
 
-// Tests of formats have no page.
+// Tests of formats run without a page.
 const given = globalThis.document?.documentElement.dataset['timeZone'] ?? '';
 
 /**

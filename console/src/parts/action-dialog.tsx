@@ -9,15 +9,15 @@ interface ActionDialogProps<Result> {
   readonly title: string;
   /** Says exactly what will happen. */
   readonly children: ComponentChildren;
-  /** The text of the button that acts: `Refund €5.00`. */
+  /** The text of the button that runs the action: `Refund €5.00`. */
   readonly confirm: string;
   /** Destroys something, or takes money. */
   readonly isDangerous?: boolean;
-  /** The text of the button that does nothing. */
+  /** The text of the button that cancels. */
   readonly dismiss?: string;
   /** False while the inputs are not valid. */
   readonly isReady?: boolean;
-  /** Acts. One dialog uses one idempotency key, so that nothing happens twice. */
+  /** Runs the action. One dialog uses one idempotency key, so that the action has its effect once. */
   readonly act: (idempotencyKey: string) => Promise<Result>;
   /** Shown while it acts. */
   readonly progress?: ComponentChildren;
@@ -29,7 +29,7 @@ interface ActionDialogProps<Result> {
   readonly onClose: (hasActed: boolean) => void;
 }
 
-/** Asks for confirmation, acts once, and says what went wrong. */
+/** Asks for confirmation, runs the action once, and shows why it failed. */
 export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
   const { isSending, failure, send } = useAction(props);
   // While it is unknown whether the action happened, only the same action may be tried again.

@@ -3,7 +3,10 @@ import { useState } from 'preact/hooks';
 import { ActionDialog } from './action-dialog.tsx';
 import type { Closing } from './dialog.tsx';
 
-/** Each request does a thousand or more. A list that fills as fast as it is worked off must not go on for ever. */
+/**
+ * Each request handles a thousand or more. A list that grows as fast as it is worked off must not keep the dialog
+ * running.
+ */
 const requestsMax = 1_000;
 
 interface Batch {
@@ -16,7 +19,7 @@ interface BatchDialogProps extends Closing {
   /** Says exactly what will happen. */
   readonly children: ComponentChildren;
   readonly confirm: string;
-  /** Does some of it. It is repeated until nothing is left to do. */
+  /** Does a part of the work. It is repeated until nothing is left. */
   readonly send: () => Promise<Batch>;
   /** How much there is to do. Undefined if that is not known. */
   readonly total?: number | undefined;
@@ -24,7 +27,7 @@ interface BatchDialogProps extends Closing {
   readonly done: (sum: number) => string;
 }
 
-/** An action that takes several requests, and shows how far it is. */
+/** An action that takes several requests, and shows its progress. */
 export function BatchDialog({ send, total, progress, children, ...dialog }: BatchDialogProps) {
   const [count, setCount] = useState<number | undefined>(undefined);
   const act = async () => {

@@ -2,7 +2,7 @@ import type { TillEvent } from '../../../client/src/index.ts';
 import { pageOf } from '../links.ts';
 import { can } from '../session.ts';
 
-/** Who or what caused a change, if no request did. */
+/** The person or part that caused a change, if no request did. */
 const causes: Readonly<Record<Exclude<TillEvent['cause']['kind'], 'api'>, string>> = {
   webhook: 'Reported by the processor',
   recovery: 'Found by Till in the events that it had missed',

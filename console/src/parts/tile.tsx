@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** One number: what it is called, how it is defined, and a link to exactly the rows that it counts. */
+/** One number: its name, its definition, and a link to exactly the rows that it counts. */
 export function Tile({
   label,
   value,

@@ -16,7 +16,7 @@ const rateDefault = 20;
 /** The processor's limit for all calls of an account in live mode. */
 const rateMax = 100;
 const metadataPrefix = 'metadata.';
-/** Someone who pays would have no access. */
+/** The exit code if a paying customer would have no access. */
 const exitCodeOfException = 3;
 
 export const importAccount = defineCommand({

@@ -21,10 +21,10 @@ import {
 } from './judge-processor.ts';
 
 const dayMs = 86_400_000;
-/** A delivery that is younger may still be in progress: the processor retries a failed one within minutes. */
+/** A younger delivery may still be in progress: the processor retries a failed one within minutes. */
 const deliveryTimeMs = 300_000;
 
-/** What the database has stored. */
+/** The state that the database has stored. */
 export interface Remembered {
   readonly account: ProcessorAccount | undefined;
   /** When the newest webhook event came. Null if there is none. */
@@ -76,7 +76,7 @@ async function examineKey(start: Start, remembered: Examination['remembered']): 
   const current = { id: await processor.readAccount(), livemode: processor.livemode };
   const judged = [...clock, ...judgeAccount(current, (await remembered)?.account)];
   const rowsAreOfMs = (await remembered)?.rowsAreOfMs ?? null;
-  // A sandbox of its own is not reset together with Till.
+  // A sandbox that runs as its own program is not reset together with Till.
   if (start.config.processor.secretKey !== undefined || sandbox === undefined || rowsAreOfMs === null)
     return judged;
   const { lastResetMs } = await sandbox.request<SandboxWorld>({ method: 'GET', path: '' });

@@ -103,7 +103,7 @@ async function examineEmbedded({ config, shutdown }: Start): Promise<readonly Fi
   }
   shutdown.add('embedded PostgreSQL', checkTimeoutMs, () => postgres.stop());
   const facts = await inspectDatabase(postgres.url, migrationsFolder);
-  // The role of the embedded server is a superuser, and nothing else uses the server.
+  // The role of the embedded server is a superuser, and no other service uses the server.
   return judgeDatabase({ ...facts, isSuperuser: false }, config.dataDir);
 }
 

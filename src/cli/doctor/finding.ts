@@ -1,4 +1,4 @@
-/** What a check found, and how to fix it. No text contains a secret. */
+/** The result of a check, and how to fix it. No text contains a secret. */
 export interface Finding {
   readonly check: 'settings' | 'database' | 'cache' | 'processor' | 'webhooks';
   readonly state: 'ok' | 'warning' | 'problem';

@@ -6,10 +6,13 @@ import type { SessionService } from './session-service.ts';
 
 /** Visible tabs always wait for events. These requests do not extend the idle time. */
 const followedPath = '/api/v1/events';
-/** Sent by pages that load again by themselves, without a person at the keyboard. They do not extend it either. */
+/**
+ * A header of requests that pages send without a person at the keyboard. These requests do not extend the idle time
+ * either.
+ */
 const backgroundHeader = 'x-till-background';
 
-/** Where people open Till, which decides the origin and the cookies. */
+/** The address at which people open Till. It decides the origin and the cookies. */
 interface PublicAddress {
   /** The origins of the console. Several only if `PUBLIC_URL` is not set. */
   readonly origins: () => readonly string[];

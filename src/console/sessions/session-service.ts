@@ -24,13 +24,13 @@ interface SessionParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly storedKeys: { findById(id: string): Promise<Caller | undefined> };
   readonly idleMinutes: number;
   readonly sessionHours: number;
-  /** Whether API keys may open sessions. If not, their sessions have ended. */
+  /** Whether API keys may open sessions. If not, their sessions count as ended. */
   readonly hasKeySignIn: boolean;
-  /** The identity provider. The sessions of people from another one have ended. */
+  /** The identity provider. Sessions of people from another provider count as ended. */
   readonly issuer: URL | undefined;
 }
 
-/** What opens a session. */
+/** The owner of a new session. */
 type Opener =
   | { readonly caller: Caller; readonly proofOf: (token: string) => Buffer }
   | { readonly person: Person; readonly scopes: readonly Scope[] };
@@ -64,7 +64,7 @@ export class SessionService {
       createdAt: now,
       expiresAt: new Date(now.getTime() + hours * hourMs),
     };
-    // The browser of a person is sent on to the console.
+    // Redirects the browser of a person to the console.
     const outcome = 'person' in opener ? 303 : 204;
     const earlier = replaced === undefined ? undefined : await this.#read(replaced);
     return database.transaction(async (tx) => {
@@ -162,7 +162,9 @@ export class SessionService {
   }
 }
 
-/** A person is an application of their own. No API key has a name with a colon, so no API key can share it. */
+/**
+ * Each person is a separate application. No API key has a name with a colon, so no API key has the same application.
+ */
 function applicationOf({ issuer, subject }: Person): string {
   return `person:${hash('sha256', JSON.stringify([issuer, subject]), 'base64url')}`;
 }

@@ -1,7 +1,7 @@
 import type { Person, Scope } from '../../model/api-key.ts';
 import type { Queryable } from '../../platform/postgres.ts';
 
-/** Whose session it is: of an API key that is stored, of one from the environment, or of a person. */
+/** The owner of a session: a stored API key, an API key from the environment, or a person. */
 export interface SessionOwner {
   readonly keyName: string;
   readonly keyId: string | null;

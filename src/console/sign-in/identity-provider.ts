@@ -19,12 +19,12 @@ export interface OidcSettings {
   readonly roles: ReadonlyMap<string, readonly Scope[]>;
 }
 
-/** Why a sign-in did not succeed. */
+/** Why a sign-in failed. */
 export class SignInError extends Error {
   override readonly name = 'SignInError';
   readonly kind: 'unavailable' | 'refused';
 
-  /** `reason` is for the log. It contains nothing that the provider has sent but its error code. */
+  /** `reason` is for the log. Of the provider's response it contains only the error code. */
   constructor(kind: 'unavailable' | 'refused', reason: string) {
     super(reason);
     this.kind = kind;
@@ -67,7 +67,10 @@ export class IdentityProvider {
     return { url: url.href, secrets };
   }
 
-  /** Who the provider says has signed in. `query` is that of the address to which it sent the person back. */
+  /**
+   * The person whom the provider has signed in. `query` is that of the address to which the provider sent the browser
+   * back.
+   */
   async complete(query: string, { state, nonce, verifier }: Secrets): Promise<SignInResult> {
     const config = await this.#discover();
     try {
@@ -126,7 +129,7 @@ function authenticate(clientSecret: string): openid.ClientAuth {
   };
 }
 
-/** A refusal is about this sign-in. Anything else means that the provider does not work. */
+/** A refusal concerns this sign-in. Any other error means that the provider does not work. */
 function toSignInError(error: unknown): SignInError {
   if (error instanceof SignInError) return error;
   const isRefusal =

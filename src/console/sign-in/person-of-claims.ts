@@ -16,7 +16,8 @@ const nameLengthMax = 256;
 const emailPattern = /^[^\s\p{Cc}@]{1,64}@[^\s\p{Cc}@]{1,189}$/u;
 
 /**
- * Who has signed in, and what their groups allow. The subject identifies a person; the e-mail address is for display.
+ * The person who has signed in, and what their groups allow. The subject identifies a person. The e-mail address is
+ * only shown.
  */
 export function personOfClaims(
   issuer: string,

@@ -1,7 +1,7 @@
 const home = '/console';
 /** No page of the console has a longer address, and the cookie of a sign-in must stay small. */
 const lengthMax = 1_000;
-/** What is below the console and not one of its pages. */
+/** Paths below the console that are not pages. */
 const notPages = /^\/console\/(api|assets|session|sessions|sign-in)(\/|$)/;
 const ownOrigin = 'http://console.invalid';
 

@@ -1,9 +1,9 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 
-/** How long a person may take at the provider. */
+/** How long a sign-in at the provider may take. */
 export const signInMs = 600_000;
 
-/** What Till must remember about a sign-in until the provider sends the person back. */
+/** The state of a sign-in that Till keeps until the provider sends the person back. */
 interface StartedSignIn {
   readonly state: string;
   readonly nonce: string;

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { pageHeaders } from '../page-headers.ts';
 
-/** Why a person could not sign in, as the page says it. */
+/** Why a person could not sign in, in the words of the page. */
 const pages = {
   expired: {
     status: 400,

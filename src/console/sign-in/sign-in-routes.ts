@@ -51,7 +51,7 @@ export function registerSignInRoutes(app: FastifyInstance, parts: SignInRoutePar
   });
 }
 
-/** Opens the session and sends the person to their page, or returns why not. */
+/** Opens the session and redirects the person to their page, or returns why it cannot. */
 async function complete(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -64,7 +64,7 @@ async function complete(
     await guard.countRefusal(request);
     return problem;
   };
-  // Anyone can send such a request, so it leaves no entry.
+  // Anyone can send such a request, so it gets no audit entry.
   if (signIn === undefined) return 'expired';
   try {
     await guard.refuseGuesses(request);

@@ -10,19 +10,18 @@ import { DeliveryLane, type LaneEndpoint, type LaneParts } from './delivery-lane
 /** How often it looks for events and endpoint changes of other processes. Those of this process wake it at once. */
 const pollDelayMs = 500;
 /**
- * The same interval if other processes deliver to all endpoints, or if there are none. A check costs one small
- * statement.
+ * The same interval, if other processes deliver to all endpoints or there are none. A check costs one small statement.
  */
 const standbyDelayMs = 1_000;
 const idleDelayMs = 5_000;
 /** Commits in quick succession share one read of the table. */
 const gatherMs = 10;
 const failureDelayMs = 1_000;
-/** How long a lease lasts without renewal. Others take it earlier if they detect that its process is gone. */
+/** How long a lease lasts without renewal. Other processes take it earlier if they detect that its process is gone. */
 const leaseMs = 30_000;
 /** Several renewals can fail before a lease expires. */
 const renewDelayMs = 2_000;
-/** Two missed renewals. A process that also holds no owner lock is dead after this time. */
+/** Two missed renewals. After this time, a process without its owner lock is considered dead. */
 const staleMs = 4_000;
 /** The owner treats its lease as lost a little before others may take it. */
 const leaseMarginMs = 5_000;

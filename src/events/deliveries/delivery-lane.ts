@@ -32,7 +32,7 @@ const heldMax = 200;
  * reads no more events. It continues from its position later.
  */
 const waitingMax = 10_000;
-/** An attempt that takes longer than this no longer holds the position back: its event gets a row and waits. */
+/** An attempt that takes longer than this no longer blocks the position: its event gets a row and waits. */
 const slowAfterMs = 1_000;
 /** How often the position is written if there is nothing else to write. */
 const positionDelayMs = 5_000;
@@ -60,8 +60,8 @@ export interface LaneEndpoint {
 
 /**
  * Delivers events to one endpoint, while this process holds its lease. Sends the events of each object one after the
- * other, and those of different objects concurrently. One loop both reads and records, because what waits decides what
- * is read next.
+ * other, and those of different objects concurrently. One loop both reads and records, because the waiting events
+ * decide what is read next.
  */
 export class DeliveryLane {
   readonly #parts: LaneParts;
@@ -79,7 +79,7 @@ export class DeliveryLane {
   #writtenPosition: number;
   #writtenAtMs = 0;
   #horizon = 0;
-  /** When to look for what waits again. */
+  /** When to look for waiting events again. */
   readonly #dueAtMs: Record<WaitingKind, number> = { retries: 0, resends: 0 };
   /** An upper bound on the number of waiting deliveries. Infinity before they are counted. */
   #waiting = Number.POSITIVE_INFINITY;
@@ -139,7 +139,7 @@ export class DeliveryLane {
     this.#nudge();
   }
 
-  /** Records what is done, lets the rest wait, and releases the lease. */
+  /** Records what is done, stores rows for the rest, and releases the lease. */
   async stop(): Promise<void> {
     const { database, endpoints, logger } = this.#parts;
     await this.#endLoop();
@@ -233,7 +233,7 @@ export class DeliveryLane {
     if (recorded.isTurnedOff) this.#isStopping = true;
   }
 
-  /** Loads what is due of one kind. */
+  /** Loads the due deliveries of one kind: retries or resends. */
   async #readDue(kind: WaitingKind): Promise<void> {
     const { database, deliveries } = this.#parts;
     const [busy, busyMax] =
@@ -242,7 +242,7 @@ export class DeliveryLane {
         : [this.#queue.busyResends, parallelResendsMax];
     const room = busyMax - busy.length;
     if (room <= 0 || performance.now() < this.#dueAtMs[kind]) return;
-    // `update` can make something due while the statement runs, which may not see it.
+    // `update` can make deliveries due while the statement runs. The statement may not see them.
     this.#dueAtMs[kind] = Number.POSITIVE_INFINITY;
     try {
       const waiting = await deliveries.findWaiting(database, kind, this.endpoint.id, busy, room + 1);
@@ -253,12 +253,12 @@ export class DeliveryLane {
     }
   }
 
-  /** Keeps an earlier time. */
+  /** Does not replace an earlier time. */
   #setDueIn(kind: WaitingKind, delayMs: number): void {
     this.#dueAtMs[kind] = Math.min(this.#dueAtMs[kind], performance.now() + delayMs);
   }
 
-  /** Puts what is due into the queue. Returns when the next one is due. Infinity if there is none. */
+  /** Puts the due deliveries into the queue. Returns when the next one is due. Infinity if there is none. */
   #load(waiting: readonly WaitingDelivery[], room: number, kind: WaitingKind): number {
     const due = waiting.filter(({ dueInMs }) => dueInMs <= 0).slice(0, room);
     const isResend = kind === 'resends';

@@ -40,11 +40,11 @@ export class DeliveryQueue {
   readonly #byObject = new Map<string, QueuedDelivery[]>();
   readonly #ready: QueuedDelivery[] = [];
   readonly #inFlight = new Set<QueuedDelivery>();
-  /** The positions of unrecorded events, in order, without events that were read with their rows. */
+  /** The positions of unrecorded events, in order. Events that were read from their rows are not included. */
   readonly #open = new Set<number>();
-  /** Objects whose rows are loaded here. */
+  /** Objects whose rows are in memory. */
   readonly #busy = new Set<string>();
-  /** The ids of resends, whose rows are loaded here. */
+  /** The ids of resends whose rows are in memory. */
   readonly #resends = new Set<string>();
   /** Unrecorded failures, by object. Later events of the object will wait behind the row of the failure. */
   readonly #failed = new Map<string, QueuedDelivery>();
@@ -74,13 +74,13 @@ export class DeliveryQueue {
     this.#enqueue(delivery);
   }
 
-  /** Adds an event that was read with its row. */
+  /** Adds an event that was read from its row. */
   addWaiting(delivery: QueuedDelivery): void {
     (delivery.isResend ? this.#resends : this.#busy).add(orderKeyOf(delivery));
     this.#enqueue(delivery);
   }
 
-  /** The next event to send. Undefined if there is none. */
+  /** The next event to send. Undefined if no event may be sent now. */
   start(nowMs: number): QueuedDelivery | undefined {
     const delivery = this.#ready.shift();
     if (delivery === undefined) return undefined;
@@ -112,7 +112,7 @@ export class DeliveryQueue {
   }
 
   /**
-   * The events that have been in flight since before `sinceMs` and hold the position back. From now on they wait, with
+   * The events that have been in flight since before `sinceMs` and block the position. From now on they wait, with
    * rows.
    */
   letSlowWait(sinceMs: number): readonly QueuedDelivery[] {
@@ -123,7 +123,9 @@ export class DeliveryQueue {
     return slow;
   }
 
-  /** The first unrecorded event of each object. From now on they wait, with rows, and the queue holds nothing else. */
+  /**
+   * The first unrecorded event of each object. From now on they wait, with rows, and the queue keeps no other events.
+   */
   letAllWait(): readonly QueuedDelivery[] {
     const firsts = [...this.#byObject.values()].flatMap(([first]) => first ?? []);
     const waiting = firsts.filter(({ hasRow }) => !hasRow);
@@ -134,14 +136,14 @@ export class DeliveryQueue {
 
   /** The position that can be written together with these deliveries. */
   positionWith(recorded: readonly QueuedDelivery[], readPosition: number): number {
-    // A resend says nothing about the delivery of the same event in its order.
+    // The success of a resend does not mean that the same event was delivered in its order.
     const inOrder = recorded.filter(({ isResend }) => !isResend);
     const positions = new Set(inOrder.map(({ event }) => event.position));
     for (const position of this.#open) if (!positions.has(position)) return position - 1;
     return readPosition;
   }
 
-  /** These are recorded: attempts that have ended, and events that wait from now on. */
+  /** Marks as recorded: attempts that have ended, and events that wait from now on. */
   recorded(ended: readonly QueuedDelivery[], waiting: readonly QueuedDelivery[]): void {
     for (const { id, event, isResend } of [...ended, ...waiting])
       if (isResend) this.#resends.delete(id);

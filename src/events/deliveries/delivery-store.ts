@@ -11,7 +11,7 @@ const rangeMax = 10_000;
 
 type WithTypes = Pick<EventEndpoint, 'id' | 'types'>;
 
-/** What waits at an endpoint: deliveries between two attempts, and events to send again. */
+/** The waiting deliveries of an endpoint: those between two attempts, and events to send again. */
 export type WaitingKind = 'retries' | 'resends';
 
 const tableOf = (kind: WaitingKind) => `event_${kind}`;
@@ -31,7 +31,7 @@ export interface DeliveryRecord extends Pick<QueuedDelivery, 'id' | 'createdAt' 
   readonly outcome: DeliveryOutcome | null;
 }
 
-/** An object whose waiting event is done, so that its next event can wait. */
+/** An object whose waiting event is finished, so that its next event can wait. */
 interface FreedObject {
   readonly objectId: string;
   readonly position: number;
@@ -48,7 +48,7 @@ export const deliveryWeeks: WeeklyTable = {
   isRowDone: 'true',
 };
 
-/** All SQL for the delivery of events: what to send, what waits and what is finished. */
+/** All SQL for the delivery of events: which to send, which wait and which are finished. */
 export class DeliveryStore {
   /**
    * The next events of an endpoint, in order, without those of objects that wait there. Also the position up to which
@@ -80,8 +80,8 @@ export class DeliveryStore {
   }
 
   /**
-   * What is due next at an endpoint, with its events. Without the retries of `busy` objects, or the `busy` resends,
-   * which are in memory. The caller checks `dueInMs`.
+   * The next due deliveries of an endpoint, with their events. Leaves out the retries of `busy` objects and the `busy`
+   * resends, which are in memory. The caller checks `dueInMs`.
    */
   async findWaiting(
     db: Queryable,
@@ -111,7 +111,7 @@ export class DeliveryStore {
     }));
   }
 
-  /** Safe to repeat: the connection may break just after a commit. */
+  /** Can be repeated safely: the connection may break just after a commit. */
   insertFinished(tx: Transaction, endpointId: string, records: readonly DeliveryRecord[]): void {
     if (records.length === 0) return;
     tx.send(
@@ -125,7 +125,10 @@ export class DeliveryStore {
     );
   }
 
-  /** Events begin to wait, or wait again after another attempt. Retries end three days after the first failure. */
+  /**
+   * Stores events that begin to wait, or that wait again after another attempt. Retries end three days after the first
+   * failure.
+   */
   saveWaiting(
     tx: Transaction,
     endpointId: string,
@@ -155,7 +158,7 @@ export class DeliveryStore {
     tx.send(`delete from till.${tableOf(kind)} where endpoint_id = $1 and id = any($2)`, [endpointId, ids]);
   }
 
-  /** Lets the next event of each object wait, if there is one up to the position `until`. */
+  /** Stores the next event of each object as waiting, if there is one up to the position `until`. */
   promote(tx: Transaction, { id, types }: WithTypes, objects: readonly FreedObject[], until: number): void {
     if (objects.length === 0) return;
     tx.send(
@@ -174,8 +177,8 @@ export class DeliveryStore {
   }
 
   /**
-   * Makes all deliveries that wait at an endpoint due, and its resends. With `startsAfresh`, their three days also
-   * begin again.
+   * Makes all waiting deliveries and resends of an endpoint due. With `startsAfresh`, their three days also start
+   * again.
    */
   makeDue(tx: Transaction, endpointId: string, { startsAfresh }: { readonly startsAfresh: boolean }): void {
     for (const table of ['event_retries', 'event_resends'])

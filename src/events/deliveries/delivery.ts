@@ -45,7 +45,7 @@ export interface DeliveryOutcome {
 }
 
 const retryDelayMsDefault = 5_000;
-/** Short enough that an endpoint that works again gets its events the same day, without help. */
+/** Short enough that an endpoint that works again gets its events on the same day, without help by an operator. */
 const retryDelayMsMax = 4 * 3_600_000;
 
 /**

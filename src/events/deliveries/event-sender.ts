@@ -110,7 +110,7 @@ function headersOf(
     'content-type': 'application/json',
     'content-length': length,
     'user-agent': userAgent,
-    // A compressed response could not be shown in the list.
+    // A compressed response would be unreadable in the list.
     'accept-encoding': 'identity',
     'webhook-id': id,
     'webhook-timestamp': timestamp,

@@ -91,7 +91,7 @@ export class EventService {
       );
       endpoints.noteResends(tx, ids);
       auditOperation(tx);
-      // An endpoint has at most one waiting delivery of the event in its order, and one resend.
+      // An endpoint has at most one delivery of the event that waits in its order, and one resend.
       const waiting = await deliveryList.list(tx, { event, status: 'pending' }, null, 2 * endpointsMax);
       return waiting.filter((delivery) => ids.includes(delivery.endpointId));
     });
@@ -100,15 +100,15 @@ export class EventService {
   }
 
   /**
-   * Sends the events of failed deliveries again, oldest first, in small transactions. What is queued is marked in the
-   * same transaction, so a request that stops half-way is continued by the next one.
+   * Sends the events of failed deliveries again, oldest first, in small transactions. Each transaction also marks what
+   * it queues, so if a request stops half-way, the next one continues.
    */
   async resendFailed(endpointId: string): Promise<number> {
     const { database, endpoints, resends, onChanged } = this.#parts;
     let [count, taken] = [0, 0];
     // Deliveries whose events are no longer kept are only marked. They count towards the limit, so that many of them do
-    // not make a request long. But a count of 0 means that no failures are left, so the loop continues until it has one
-    // to send.
+    // not make a request long. But a count of 0 means that no failures are left, so the loop continues until it finds
+    // one to send.
     for (let isFull = true; isFull && (taken < resentPerRequest || count === 0); ) {
       const { marked, queued } = await database.transaction(async (tx) => {
         await this.#lockEnabled(tx, endpointId);

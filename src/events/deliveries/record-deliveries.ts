@@ -27,7 +27,7 @@ export interface RecordParts {
   readonly resends: ResendStore;
   /** Between 0 and 1, for jitter. */
   readonly random: () => number;
-  /** The delay after the first failed attempt. Tests that repeat attempts themselves set a longer one. */
+  /** The delay after the first failed attempt. Tests that trigger attempts themselves set a longer one. */
   readonly retryDelayMs?: number | undefined;
 }
 
@@ -124,7 +124,7 @@ export function recordDeliveries(
   });
 }
 
-/** The resends, and the others. */
+/** Splits the attempts into resends and all others. */
 function partition<Sent extends { readonly isResend: boolean }>(
   all: readonly Sent[],
 ): readonly [readonly Sent[], readonly Sent[]] {

@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
 import { type DeliveryRecord, recordSet, recordsText } from './delivery-store.ts';
 
-/** An endpoint that gets an event again, and the id of the new delivery. */
+/** An endpoint that receives an event again, and the id of the new delivery. */
 interface ResendTarget {
   readonly endpointId: string;
   readonly deliveryId: string;
@@ -102,8 +102,8 @@ export class ResendStore {
   }
 
   /**
-   * Removes resends that wait at an endpoint, up to a number. Returns that number. It skips those that a lane is
-   * settling, because the two lock rows in different orders.
+   * Removes waiting resends of an endpoint, up to a number. Returns that number. Skips those that a lane is recording,
+   * because the two lock rows in different orders.
    */
   async deleteSome(db: Queryable, endpointId: string, limit: number): Promise<number> {
     const rows = await db.query(

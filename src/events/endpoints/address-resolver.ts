@@ -72,7 +72,7 @@ export class AddressResolver {
       await withDeadline(this.#allowed(url.hostname), checkTimeoutMs, 'resolving the host');
       return undefined;
     } catch (error) {
-      // Naming the address or its range would tell a caller about names of the private network.
+      // Naming the address or its range would reveal names of the private network to the caller.
       if (error instanceof RefusedAddress)
         return (
           'has a host that Till must not connect to: its name has an address that is not public. ' +

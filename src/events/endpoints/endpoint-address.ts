@@ -58,10 +58,10 @@ function isThisMachine(url: URL): boolean {
   return address === undefined ? url.hostname === localName : rangeOf(address) === 'loopback';
 }
 
-/** Only these IPv6 addresses are assigned. Others can be forms of an IPv4 address, such as `::127.0.0.1`. */
+/** Only these IPv6 addresses are assigned. Others can be notations of an IPv4 address, such as `::127.0.0.1`. */
 const globalIpv6 = ipaddr.parseCIDR('2000::/3');
 
-/** The name of the range of an address. Forms of IPv6 that contain an IPv4 address have ranges of their own. */
+/** The name of the range of an address. IPv6 addresses that contain an IPv4 address have ranges of their own. */
 function rangeOf(address: string): string {
   if (!ipaddr.isValid(address)) return 'unknown';
   const parsed = ipaddr.parse(address);

@@ -158,7 +158,7 @@ export class EndpointService {
     const { store, deliveries, resends, database, onChanged } = this.#parts;
     if (!isUuid(id)) throw endpointNotFound();
     const deleteSome = (db: Queryable) => resends.deleteSome(db, id, resendsPerStatement);
-    // There may be a million. If this stops, the endpoint is still there, and the request can be repeated.
+    // There may be a million deliveries. If this stops, the endpoint still exists, and the request can be repeated.
     while ((await deleteSome(database)) === resendsPerStatement);
     await database.transaction(async (tx) => {
       // Locks the endpoint first, so that a delivery that is being recorded can finish.

@@ -233,7 +233,7 @@ export class EndpointStore {
 interface LeaseRequest {
   readonly owner: number;
   readonly leaseMs: number;
-  /** A process that is gone. */
+  /** The process of this lease is gone. */
   readonly from: number | null;
   readonly staleMs: number;
 }

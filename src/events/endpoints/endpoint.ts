@@ -31,7 +31,7 @@ export interface EventEndpoint {
   readonly position: number;
   /** Changes when the endpoint goes back to an earlier position. */
   readonly revision: number;
-  /** Changes when events are to be sent again. */
+  /** Changes when events are queued to be sent again. */
   readonly resendRevision: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;

@@ -18,8 +18,8 @@ interface ErasedBatch {
 export class EventErasureStore {
   /**
    * Removes the personal data from the next events of a deleted customer and of the objects that belong to it. Also
-   * removes the fields from `previous`: it shows how the event differs from the one before it, which no longer has them
-   * either.
+   * removes the fields from `previous`, which shows the difference to the event before, and that event no longer has
+   * them.
    */
   async eraseOfCustomer(
     db: Queryable,

@@ -184,7 +184,7 @@ export class EventFeed {
   }
 }
 
-/** Where a reader without an id begins. It knows no history of the database yet. */
+/** Where a reader without an id starts. It does not know a history of the database yet. */
 const beforeAllEvents: FeedStart = { position: 0, history: 0, end: undefined };
 
 /** Ids are UUIDs, so any other text selects no events. */

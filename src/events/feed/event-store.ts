@@ -5,7 +5,7 @@ import type { EventSelection } from '../event.ts';
 import type { EventPlace, FeedPoint } from './event-id.ts';
 import type { StoredEvent } from './stored-event.ts';
 
-/** What the database knows about the place of an event. */
+/** What the database knows about the position of an event. */
 interface KnownPlace {
   readonly exists: boolean;
   readonly history: number;
@@ -86,7 +86,7 @@ export class EventStore {
     return row ?? { position: 0, history: 0 };
   }
 
-  /** The positions of all events that are committed now are at most this. */
+  /** The positions of all events that are committed at this time are at most this. */
   async drawn(db: Queryable): Promise<number> {
     const [row] = await db.query<{ drawn: number }>('select till.drawn_event_position() as drawn');
     return row?.drawn ?? 0;

@@ -40,7 +40,7 @@ interface Stream {
   readonly request: FastifyRequest;
   /** How many events it gets at once. */
   batchSize: number;
-  /** The id of a place that the reader has passed without getting an event there. */
+  /** The id of a position that the reader has passed without getting an event there. */
   passedId: string | undefined;
 }
 
@@ -118,7 +118,7 @@ export class EventStreams {
       // The reader reconnects, and gets an error response if it still cannot be served.
       logger.warn({ requestId: request.id, err: error }, 'stream of events ended early');
     }
-    // Unsent events must not reach a reader whose API key has ended.
+    // Unsent events must not reach a reader whose API key was revoked or has expired.
     if (signal.reason === keyEnded && response.writableLength > 0) response.destroy();
     response.end();
     setTimeout(() => response.destroy(), endTimeoutMs).unref();
@@ -173,7 +173,7 @@ function sizeOfNext({ events }: FeedBatch): number {
 
 async function sendHeartbeat(stream: Stream): Promise<void> {
   const { response, reader } = stream;
-  // A reader whose API key has ended gets nothing, and one that has not taken its last batch gets nothing more.
+  // A reader whose API key has ended, or who has not taken the last batch, gets no more events.
   if (!(await endWithKey(reader)) || response.writableNeedDrain || response.writableEnded) return;
   // A reader remembers an id without data: it can resume there even if no event is selected for months.
   const id = stream.passedId === undefined ? '' : `id: ${stream.passedId}\n`;

@@ -134,7 +134,8 @@ export class EventTail {
       this.#history = history;
       this.#wakeReaders();
     }
-    // The horizon can be lower than before: a transaction that began in the meantime writes only above both.
+    // The horizon can be lower than before. That is safe: a transaction that began in the meantime writes only above
+    // both.
     while (upTo > this.#position) {
       const range = { after: this.#position, upTo, limit: pageMax };
       const { rows, isComplete } = await this.#store.read(this.#database, range, {});

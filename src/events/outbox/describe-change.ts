@@ -4,8 +4,8 @@ import type { ObjectKind, Shown } from './object-kind.ts';
 import type { EventText } from './outbox-store.ts';
 
 /**
- * The events of a change, given what the API showed of the object before and shows now. Usually one, or none if nothing
- * that it shows has changed.
+ * The events of a change, given what the API showed of the object before and shows now. Usually there is one, or none
+ * if nothing has changed in what the API shows.
  */
 export function describeChange(
   kind: ObjectKind,

@@ -24,15 +24,15 @@ export interface ObjectKind {
   readonly type: ChangingObjectType;
   readonly table: string;
   /**
-   * The row must come from the table of this kind. `before` is given for the row before a change: it says whether a
-   * grace period entitled the customer then, as the newest event shows.
+   * The row must come from the table of this kind. `before` is given for the row before a change: whether a grace
+   * period entitled the customer at that time, as the newest event shows.
    */
   show(row: object, before?: { readonly isInGrace: boolean }): Shown;
   /** Whether the row may show that a grace period entitles the customer. */
   mayBeInGrace(row: object): boolean;
   /** The type of the event of a change. A change has one event: if several types fit, the first one counts. */
   typeOf(before: Shown, after: Shown): EventType;
-  /** The event that follows the creation, if the creation alone does not say enough. */
+  /** The event that follows the creation, for a state that applications must not miss. */
   afterCreation(created: Shown): DescribedEvent | undefined;
 }
 

@@ -14,7 +14,7 @@ export interface GracePeriod {
   readonly endsAt: Date;
 }
 
-/** An event as `till.append_events` takes it. PostgreSQL adds its place. */
+/** An event as `till.append_events` takes it. PostgreSQL adds its position and time. */
 export type EventText = Omit<StoredEvent, keyof EventPlace>;
 
 /** In the order of the parameters of `till.append_events`. */

@@ -55,7 +55,7 @@ export class Outbox {
     const rows = tx.written.all();
     const locks = links.locksOf(rows);
     if (locks.length === 0) return this.#append(tx, await tx.written.stored(), new Map());
-    // From here on, no other transaction changes what these rows show of each other.
+    // From here on, no other transaction changes the values that these rows show of each other.
     store.lockLinks(tx, locks);
     const [written, grace] = await Promise.all([
       links.complete(tx),
@@ -68,7 +68,7 @@ export class Outbox {
     this.#append(tx, written, new Map([...grace, ...others]));
   }
 
-  /** Writes events that report something else than a changed row. Call it last in the transaction, as `write` runs. */
+  /** Writes events that do not report a changed row. Call it last in the transaction, as `write` does. */
   report(tx: Transaction, events: readonly NewEvent[]): void {
     this.#appendTexts(
       tx,
@@ -140,7 +140,7 @@ function describe(kind: ObjectKind, before: Shown | undefined, after: Shown): re
 }
 
 /**
- * The current span, if it is part of the request's trace, and otherwise that of the request: a statement that several
+ * The current span, if it is part of the request's trace, else the span of the request: a statement that several
  * requests share has a trace of its own.
  */
 function traceparentOf({ traceparent }: Cause): string | undefined {
@@ -153,5 +153,5 @@ function traceparentOf({ traceparent }: Cause): string | undefined {
 /** The length of the version and the trace id at the beginning of a `traceparent`. */
 const traceIdEnd = 35;
 
-/** For work that runs without a cause of its own. */
+/** For work that has no cause. */
 const unknownCause = causeOfKind('sweeper');

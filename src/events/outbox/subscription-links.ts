@@ -34,14 +34,14 @@ interface LinkedId {
   readonly id: string;
 }
 
-/** What other rows show of an invoice. */
+/** The values of an invoice that other rows show. */
 type LinkedInvoice = Pick<Invoice, 'id' | 'status' | 'processorSubscriptionId'>;
 
-/** The rows that other rows show values of, by the processor's ids. */
+/** Rows whose values other rows show, by the processor's ids. */
 interface Links {
   readonly invoices: ReadonlyMap<string, LinkedInvoice>;
   readonly subscriptions: ReadonlyMap<string, string>;
-  /** Until when subscriptions that are `past_due` are paid, by their ids. Others do not need it. */
+  /** The paid ends of subscriptions that are `past_due`, by their ids. Others do not need it. */
   readonly paidUntil: ReadonlyMap<string, Date | null>;
 }
 
@@ -55,11 +55,11 @@ interface LinkedRows {
 
 /**
  * Subscriptions, their invoices and their payments show ids of each other, and a subscription also shows whether it is
- * paid. These values are looked up when a row is read, because any of them may be written first, by transactions that
- * do not see each other. So a transaction that writes one of these rows locks the subscription before it commits. While
- * it holds the lock, other transactions have written events for everything that they committed. So what a row showed
- * before is what it shows without this transaction. A row shows only an invoice of the same subscription, because the
- * lock covers no others.
+ * paid. These values are looked up when a row is read, because transactions that do not see each other may write the
+ * rows in any order. So a transaction that writes one of these rows locks the subscription before it commits. While it
+ * holds the lock, other transactions have written events for everything that they committed. So a row previously showed
+ * what it would show without this transaction. A row shows only an invoice of the same subscription, because the lock
+ * covers no others.
  */
 export class SubscriptionLinks {
   readonly #readers: LinkReaders;
@@ -75,9 +75,9 @@ export class SubscriptionLinks {
   }
 
   /**
-   * The written rows and those that show different values because of them, with what each showed of others before and
-   * shows now. The subscriptions must be locked. Looks everything up before it waits for the writes, so that all of it
-   * takes one round trip.
+   * The written rows, and the rows that show different values because of them. Each has the values of other rows that
+   * it showed before and shows now. The subscriptions must be locked. Looks everything up before it waits for the
+   * writes, so that all of it takes one round trip.
    */
   async complete(tx: Transaction): Promise<readonly WrittenRow[]> {
     const rows = tx.written.all();
@@ -100,7 +100,7 @@ export class SubscriptionLinks {
     }));
   }
 
-  /** Rows that show different values because of these writes, or because of the time. */
+  /** Rows that show different values because of these writes, or because time has passed. */
   async #findDependents(tx: Transaction, rows: readonly WrittenRow[]): Promise<readonly WrittenRow[]> {
     const { subscriptions, invoices, payments } = this.#readers;
     const newSubscriptions = keysOf(only('subscriptions', rows).filter(isNew));
@@ -139,7 +139,7 @@ export class SubscriptionLinks {
   }
 }
 
-/** A row with the values that it shows of other rows. */
+/** A row with the values of other rows that it shows. */
 function withLinks<Row extends { readonly id: string }>(
   table: string,
   row: Row,

@@ -22,7 +22,7 @@ interface UpkeepParts extends Pick<PlatformParts, 'database'> {
   };
 }
 
-/** Passes subscriptions to the outbox that change by time alone, without a write. */
+/** Passes subscriptions to the outbox whose entitlement ends with time alone, without a write. */
 export class EventUpkeep {
   readonly #parts: UpkeepParts;
   #isGraceChecked = false;

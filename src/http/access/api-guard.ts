@@ -7,7 +7,7 @@ import type { ApiKeyRing } from './api-key.ts';
 import { isConsoleCall } from './console-calls.ts';
 import type { RateDecision, RateLimiter } from './rate-limiter.ts';
 
-/** A person who mistypes an API key stays far below this; guessing keys at this rate is hopeless. */
+/** A person who mistypes an API key stays far below this. Guessing API keys at this rate cannot succeed. */
 const wrongKeysPerMinute = 60;
 
 /** The API keys that were created through the API or the command line. */
@@ -52,9 +52,9 @@ export class ApiGuard {
     this.#usagePerMinute = options.usageRequestsPerMinute ?? 0;
   }
 
-  /** A promise only if something must be read or counted elsewhere: every request passes here. */
+  /** A promise only if something must be read or counted outside the process, because every request passes here. */
   admit(request: FastifyRequest): Promise<void> | undefined {
-    // A cookie counts only here, and an API key only for the other requests.
+    // The cookie counts only for the console's requests, and an API key only for all others.
     const caller =
       this.#sessions !== undefined && isConsoleCall(request)
         ? this.#sessions.admit(request)
@@ -78,8 +78,8 @@ export class ApiGuard {
   }
 
   /**
-   * Fails if the API key or the session of an admitted request has since ended. Call it after a wait, before
-   * something is done or shown for the request. A promise only if it fails, or if the database must be asked.
+   * Fails if the API key or the session of an admitted request has since ended. Call it after a wait, before work is
+   * done or data is shown for the request. A promise only if it fails, or if the database must be asked.
    */
   confirm(request: FastifyRequest): Promise<void> | undefined {
     // Only requests to the API have a caller.
@@ -89,9 +89,9 @@ export class ApiGuard {
 
   /**
    * The owner of an API key that a request presents. Wrong API keys are counted for their address, and refused with
-   * another status when there are too many. A right one is never refused for the wrong ones of others, which may share
-   * its address: those from the environment are known, and the requests that wait for stored ones share one lookup. A
-   * promise only if the API key is not known yet.
+   * another status when there are too many. A right one is never refused because of wrong ones from the same address:
+   * API keys from the environment are known, and all requests that wait for stored ones share one lookup. A promise
+   * only if the API key is not known yet.
    */
   identify(presented: unknown, request: FastifyRequest): Caller | Promise<Caller> {
     const found = this.#find(presented, request);
@@ -99,7 +99,9 @@ export class ApiGuard {
     return found ?? this.#refuse(request);
   }
 
-  /** Whether a text is a valid API key from the environment. Those that Till creates can be told by their form. */
+  /**
+   * Whether a text is a valid API key from the environment. API keys that Till creates are recognised by their form.
+   */
   isKey(text: string): boolean {
     return this.#keys.find(text) !== undefined;
   }
@@ -116,7 +118,9 @@ export class ApiGuard {
     throw unauthorized();
   }
 
-  /** Fails after too many wrong API keys and refused sign-ins from an address. Only for what needs no API key. */
+  /**
+   * Fails after too many wrong API keys and refused sign-ins from an address. Only for requests that need no API key.
+   */
   async refuseGuesses({ ip }: Pick<FastifyRequest, 'ip'>): Promise<void> {
     const wrongKeys = wrongKeysOf(addressGroup(ip));
     refuseAbove(wrongKeys, await this.#limiter.peek(wrongKeys.bucket, wrongKeys.limit));
@@ -143,7 +147,7 @@ export class ApiGuard {
 interface Rate {
   readonly bucket: string;
   readonly limit: number;
-  /** What is counted, in the plural. */
+  /** The counted requests, in the plural. */
   readonly what: string;
 }
 

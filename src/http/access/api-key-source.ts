@@ -50,7 +50,7 @@ export async function loadApiKeys(settings: ApiKeySettings, logger: Logger): Pro
   return {
     ring,
     generated,
-    // One after the other: an earlier one that reads more slowly would bring removed keys back.
+    // Loads run one after the other: an earlier one that reads more slowly would bring removed keys back.
     reload: () => {
       const next = last.then(reload);
       last = next.catch(() => {});

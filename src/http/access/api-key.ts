@@ -110,8 +110,8 @@ export class ApiKeyRing {
 }
 
 /**
- * Shows that a session was opened with an API key. The token is secret and random, so a person who reads the proof
- * cannot even test guesses of the API key.
+ * Proves that a session was opened with an API key. The token is secret and random, so a reader of the proof cannot
+ * even test guesses of the API key.
  */
 export function sessionProof(token: string, key: string): Buffer {
   return Buffer.from(hash('sha256', `${token} ${key}`, 'hex'), 'hex');

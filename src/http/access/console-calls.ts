@@ -6,19 +6,22 @@ const consolePath = '/console';
 /** The console calls the operations of the API below this path, with the cookie of its session. */
 const callPath = `${consolePath}/api/v1/`;
 
-/** The operations of the API have one set of routes, so a call of the console gets the path of the operation. */
+/**
+ * The operations of the API have one set of routes, so a request of the console is rewritten to the path of the
+ * operation.
+ */
 export function rewriteConsoleUrl({ url = '' }: Pick<IncomingMessage, 'url'>): string {
   return url.startsWith(callPath) ? url.slice(consolePath.length) : url;
 }
 
-/** Whether the session of the console admits the request, and not an API key. */
+/** Whether the session of the console authenticates the request, instead of an API key. */
 export function isConsoleCall({ originalUrl }: Pick<FastifyRequest, 'originalUrl'>): boolean {
   return originalUrl.startsWith(callPath);
 }
 
 /**
- * Fails unless the console itself has sent the request. A page of another origin cannot send the header: a browser asks
- * Till first whether it may, and Till does not respond that it may. `SameSite` and the origin are further barriers.
+ * Fails unless the console itself has sent the request. A page of another origin cannot send the header: the browser
+ * first sends a preflight request, and Till does not allow it. `SameSite` and the origin are further barriers.
  */
 export function requireConsole({ headers }: FastifyRequest, origins: readonly string[]): void {
   const { origin, 'content-type': type = '' } = headers;
@@ -34,7 +37,9 @@ function forbidden(detail: string): Failure {
   return new Failure('forbidden', detail);
 }
 
-/** The value of a cookie. Undefined if there is none, or if two have the name: one of them is not Till's. */
+/**
+ * The value of a cookie. Undefined if there is none, or if two cookies have the name: one of them was not set by Till.
+ */
 export function cookieOf({ headers }: Pick<FastifyRequest, 'headers'>, name: string): string | undefined {
   const prefix = `${name}=`;
   const values = (headers.cookie ?? '')

@@ -6,8 +6,8 @@ import type { ApiGuard } from './api-guard.ts';
 
 /**
  * Checks the API key of a request again when its body is complete, and when its response is. Both can happen half a
- * minute after the headers, and an API key that was revoked or expired five seconds ago must have no effect. Waits
- * within a handler use `confirmCaller`, responses that stay open `OpenReaders`.
+ * minute after the headers, and an API key must have no effect five seconds after it was revoked or has expired. Waits
+ * within a handler use `confirmCaller`, and responses that stay open use `OpenReaders`.
  */
 export function registerKeyChecks(app: FastifyInstance, guard: Pick<ApiGuard, 'confirm'>): void {
   app.addHook('preValidation', (request, _reply, done) => {
@@ -29,10 +29,7 @@ export function registerKeyChecks(app: FastifyInstance, guard: Pick<ApiGuard, 'c
   });
 }
 
-/**
- * A request that revokes its own API key gets its response. A response with one of the other statuses contains no
- * object.
- */
+/** A request that revokes its own API key gets its response. Responses with another status contain no object. */
 function showsNothing(status: number): boolean {
   return status === 204 || status === 401 || status >= 500;
 }

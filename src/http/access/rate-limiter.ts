@@ -58,7 +58,7 @@ export class RateLimiter {
     return decide((await this.#increment(key, 0)) + 1);
   }
 
-  /** The counter of the current minute, and what follows from a request's position in it. */
+  /** The counter of the current minute, and how to turn a request's position in it into a decision. */
   #window(bucket: string, limit: number) {
     const nowMs = this.#clock.now().getTime();
     const window = Math.floor(nowMs / windowMs);

@@ -7,11 +7,12 @@ import { type CsvColumn, csvLine, headerLine } from './csv.ts';
 
 /** The limits of exports. Tests set lower ones. */
 export const csvLimits = {
-  /** The contract's. A file that would get more rows breaks off. */
+  /** The limit that the API documents. A file that would exceed it is cut off. */
   rowsMax: 100_000,
   /**
-   * A file ends at this row of the list as it is when the export begins. Objects that begin to match meanwhile, such as
-   * payments that succeed, make the file longer: there is room for ten a second for as long as an export may take.
+   * A file ends at this row of the list, as it is when the export begins. Objects that begin to match meanwhile, such
+   * as payments that succeed, make the file longer: there is room for ten of them a second for as long as an export may
+   * take.
    */
   fileRows: 90_000,
   /** A statement takes some milliseconds. A few pages are in memory at once. */
@@ -22,7 +23,7 @@ export const csvLimits = {
   firstPageRows: 50,
   /** Each takes one connection of the pool at a time, and about a tenth of a processor core. */
   exportsMax: 10,
-  /** Enough for 100 MB over a slow line. A reader that takes nothing is disconnected much earlier. */
+  /** Enough for 100 MB over a slow line. A reader that reads nothing is disconnected much earlier. */
   timeMsMax: 900_000,
 };
 
@@ -43,7 +44,7 @@ export interface CsvPageRequest {
 interface CsvPage {
   /** Objects as the API shows them. */
   readonly data: readonly unknown[];
-  /** As in JSON: the objects of all files, counted up to a limit. */
+  /** As in JSON: counts the objects of all files, up to a limit. */
   readonly total: number;
   readonly totalCapped: boolean;
   /** Null on the last page. */
@@ -72,8 +73,8 @@ export function wantsCsv({ method, headers }: FastifyRequest): boolean {
 }
 
 /**
- * Sends lists as CSV (RFC 4180), page by page: the next page is read when the caller has taken the one before, with a
- * statement of its own, so that no transaction waits for the network.
+ * Sends lists as CSV (RFC 4180), page by page. The next page is read when the caller has read the one before, with a
+ * statement of its own, so no transaction waits for the network.
  */
 export class CsvExports {
   readonly #limits: CsvLimits;
@@ -89,7 +90,7 @@ export class CsvExports {
     this.#readers.close();
   }
 
-  /** A failure of the first page still gets a problem as response. */
+  /** A failure of the first page still gets a problem response. */
   async send(request: FastifyRequest, reply: FastifyReply, source: CsvSource): Promise<FastifyReply> {
     const reader = this.#readers.admit(request, reply);
     if (reader === undefined) throw tooManyExports();
@@ -103,14 +104,14 @@ export class CsvExports {
       'x-total-capped': String(first.totalCapped),
       'content-type': `${csvType}; charset=utf-8; header=present`,
       'content-disposition': `attachment; filename="${source.name}.csv"`,
-      // A response that is not complete is only recognised by how its connection ends.
+      // The caller recognises an incomplete response only by how its connection ends.
       connection: 'close',
     });
     return reply.send(this.#stream(request, reply, { source, first, nextFile, reader }));
   }
 
   /**
-   * The cursor of the last row of the file. Null if no rows follow it. It is found from the first page on, not from the
+   * The cursor of the last row of the file. Null if no rows follow it. It is counted from the first page, not from the
    * start of the list: rows that are created in between would move it, and the next file would skip or repeat rows.
    */
   async #cursorOfNextFile({ read }: CsvSource, { data, nextCursor }: CsvPage): Promise<string | null> {
@@ -142,7 +143,8 @@ export class CsvExports {
   }
 
   /**
-   * The rows before the next file, however many there are by now: no row is in both files, and none is between them.
+   * The rows before the next file, however many they are at this time: no row is in both files, and none is missing
+   * between them.
    */
   async *#lines({ source, first, nextFile, reader }: StartedExport): AsyncGenerator<string, void> {
     const { columns, read } = source;
@@ -182,9 +184,9 @@ function onClose({ raw }: FastifyReply, work: () => void): void {
 function breakOff(request: FastifyRequest, reply: FastifyReply, error: Error): void {
   if (!reply.raw.headersSent) return;
   request.log.warn({ requestId: request.id, err: error }, 'export ended early');
-  // The framework would log it too, without the request id.
+  // The framework would also log the error, but without the request id.
   reply.log = request.log.child({}, { level: 'silent' });
-  // To a proxy that uses HTTP/1.0, a connection that is only closed looks like the end of the file.
+  // To a proxy that uses HTTP/1.0, a connection that is just closed looks like the end of the file.
   request.raw.socket.resetAndDestroy();
 }
 

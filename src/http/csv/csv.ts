@@ -19,7 +19,7 @@ const formula = /^(?:'*[\t\r\n]|['" \u00a0\u3000]*[=+\-@＝＋－＠])/;
 const formulaInside = /[;\t\r\n\v\f\u0085\u2028\u2029](?=['" \u00a0\u3000]*[=+\-@＝＋－＠])/g;
 const plainNumber = /^[+-]?\d+(?:\.\d+)?$/;
 
-/** A JSON schema, reduced to what decides about columns. */
+/** The parts of a JSON schema that determine the columns. */
 interface ColumnSchema {
   readonly type?: unknown;
   readonly properties?: Readonly<Record<string, object>>;
@@ -80,7 +80,7 @@ function fieldOf(object: unknown, name: string): unknown {
 function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'string') return quoted(withoutFormula(value));
-  // Escaped, a semicolon is the same JSON, and no reader splits at it.
+  // `\u003b` is the same JSON as a semicolon, and no reader splits there.
   if (typeof value === 'object') return quoted(JSON.stringify(value).replaceAll(';', '\\u003b'));
   return String(value);
 }

@@ -29,7 +29,7 @@ export const Currency = Type.String({
   ...currencyCode,
   description: 'Three-letter ISO 4217 code, in upper or lower case. Responses use lower case.',
 });
-/** The contract's limit. In most currencies the processor accepts less. */
+/** The API's limit. In most currencies the processor accepts less. */
 const amountMax = 999_999_999_999;
 /** An amount that a request sends. */
 export const amountOf = (description: string, minimum = 1) =>
@@ -74,7 +74,7 @@ const metadataKeys = {
   },
 };
 const metadataValue = { type: 'string', minLength: 1, maxLength: metadataValueLengthMax };
-/** Unlike an input, a response can have any keys that others set at the processor. */
+/** Unlike in a request, the keys are not restricted, because others can set any keys at the processor. */
 export const MetadataResponse = Type.Unsafe<Metadata>({
   title: 'Metadata',
   type: 'object',
@@ -203,7 +203,7 @@ export interface ListQueryValues {
   readonly limit: number;
   readonly sort?: string;
   readonly include?: 'customer';
-  /** The filters. */
+  /** The values of the filters. */
   readonly [name: string]: string | number | undefined;
 }
 
@@ -235,7 +235,10 @@ export function pageOf<Item extends TSchema>(item: Item) {
   });
 }
 
-/** One schema with two types rather than a union of two schemas: the serialiser need not find out which one matches. */
+/**
+ * One schema with two types rather than a union of two schemas, because the serialiser need not find out which one
+ * matches.
+ */
 export function nullable<T extends TSchema & { readonly type: string }>(schema: T) {
   return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, 'null'] });
 }

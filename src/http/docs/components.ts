@@ -6,7 +6,7 @@ export function component<Properties extends TProperties>(title: string, propert
   return Type.Object(properties, { title });
 }
 
-/** The OpenAPI document, as far as Till completes it. */
+/** The parts of the OpenAPI document that Till completes. */
 export interface OpenapiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
   readonly components: { readonly schemas?: object };
@@ -27,8 +27,8 @@ interface Reference {
 }
 
 /**
- * Moves the parameters that several operations share to the components of the document: of each name, the most
- * frequent.
+ * Moves parameters that several operations share to the components of the document. Of several parameters with one
+ * name, it moves the most frequent.
  */
 export function shareParameters<T extends OpenapiDocument>(document: T): T {
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));

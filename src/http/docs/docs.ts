@@ -114,10 +114,10 @@ function describeScope(schema: FastifySchema, scope: Scope | undefined): Fastify
  * filled in before a handler sees them.
  */
 function requireNoDefaults(key: string, value: unknown): unknown {
-  // Only the validator needs them.
+  // Only the validator needs these keywords.
   if (key === inAnyCase || key === patternRule) return undefined;
   if (typeof value !== 'object' || value === null || !('required' in value)) return value;
-  // A parameter or a body of the document, reduced to what is needed here; other objects have neither field.
+  // The fields of a parameter or a body of the document that are needed here. Other objects have neither field.
   const { schema, content } = value as {
     readonly schema?: { readonly default?: unknown };
     readonly content?: Readonly<Record<string, { readonly schema?: { readonly [optionalBody]?: true } }>>;

@@ -9,7 +9,7 @@ export class Html {
 
 type Part = string | number | Html | undefined | readonly Part[];
 
-/** Builds HTML from a template: whatever is not HTML yet is escaped. Undefined adds nothing. */
+/** Builds HTML from a template and escapes every value that is not HTML yet. Undefined adds nothing. */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(strings.map((text, index) => text + rendered(parts[index])).join(''));
 }

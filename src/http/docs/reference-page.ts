@@ -37,7 +37,7 @@ interface Operation {
   readonly responses: Readonly<Record<string, Response>>;
 }
 
-/** What the page shows of the OpenAPI document. */
+/** The parts of the OpenAPI document that the page shows. */
 export interface ReferenceDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly tags: readonly { readonly name: string; readonly description: string }[];
@@ -58,8 +58,8 @@ interface Entry {
 }
 
 /**
- * The reference as one page. The browser gets it complete, so that it shows the first operation at once and can be read
- * without scripts; the script only sends requests from the forms. `prefix` leads to the files of the page.
+ * The reference as one page. The server sends it complete, so that the first operation shows at once and the page can
+ * be read without scripts. The script only sends requests from the forms. `prefix` leads to the files of the page.
  */
 export function referencePage(document: ReferenceDocument, prefix: string): string {
   const entries = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -217,7 +217,7 @@ function examplesOf(
 
 const exampleText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 
-/** Sends a request with the values of the form. The script adds what it does. */
+/** The form that sends a request with its values. The script adds the behaviour. */
 function tryForm({ method, path, parameters }: Entry, body: MediaType | undefined): Html {
   return html`<form class="try" data-method="${method}" data-path="${path}" autocomplete="off">
 <h4>Try it</h4>

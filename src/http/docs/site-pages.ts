@@ -5,18 +5,18 @@ import type { FastifyInstance } from 'fastify';
 import { mediaTypeOf, once, type ReadyFile, readyFile, sendReadyFile } from '../ready-file.ts';
 import { pagePolicy } from '../security-headers.ts';
 
-/** `npm run site` writes it. A checkout has it only after that. */
+/** `npm run site` writes this folder. A checkout has it only after that. */
 const builtSite = fileURLToPath(new URL('../../../site/dist', import.meta.url));
 
 /**
- * Serves the documentation at /docs, if it has been built. A request finds a file only among those that were there at
- * the start, so no path leads out of the folder.
+ * Serves the documentation at /docs, if it has been built. A request finds only files that existed at the start, so no
+ * path leads out of the folder.
  */
 export function registerSitePages(app: FastifyInstance, folder = builtSite): void {
   const files = findFiles(folder);
   if (files.size === 0) return;
   const schema = { hide: true };
-  // Links are relative to the folder. So is this address, for a proxy that adds a prefix.
+  // Links are relative to the folder. The redirect is relative too, for a proxy that adds a prefix.
   app.get('/docs', { schema }, (_request, reply) => reply.redirect('docs/', 308));
   app.get<{ Params: { '*': string } }>('/docs/*', { schema }, (request, reply) => {
     const path = request.params['*'];

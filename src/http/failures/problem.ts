@@ -88,7 +88,7 @@ export function problemResponse(failure: Failure, requestId: string): ProblemRes
   };
 }
 
-/** The raw HTTP response, for errors that occur before there is a request. */
+/** The raw HTTP response, for errors that occur before there is a request object. */
 export function rawProblemResponse(failure: Failure, requestId: string): string {
   const { status, headers, body } = problemResponse(failure, requestId);
   const text = JSON.stringify(body);

@@ -53,7 +53,7 @@ export function failureOf(
 
 export function sendProblem(reply: FastifyReply, failure: Failure, requestId: string): FastifyReply {
   const response = problemResponse(failure, requestId);
-  // Sent as bytes: to text the framework would add a charset, a parameter that this media type does not have.
+  // Sent as bytes: to a text, the framework would add a charset, a parameter that this media type does not have.
   return reply
     .code(response.status)
     .headers(response.headers)
@@ -62,7 +62,7 @@ export function sendProblem(reply: FastifyReply, failure: Failure, requestId: st
 
 /** Turns a response that is about to be sent into a problem. Returns its body. */
 export function replaceWithProblem(reply: FastifyReply, failure: Failure, requestId: string): Buffer {
-  // The headers of the replaced response, such as a cursor, must not be shown either.
+  // The headers of the replaced response, such as a cursor, must not be sent either.
   for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
   setSecurityHeaders(reply);
   const { status, headers, body } = problemResponse(failure, requestId);
@@ -70,7 +70,10 @@ export function replaceWithProblem(reply: FastifyReply, failure: Failure, reques
   return Buffer.from(JSON.stringify(body));
 }
 
-/** Responds to requests that Node refuses before they are parsed: malformed, with too large headers, or too slow. */
+/**
+ * Responds to requests that Node refuses before they are parsed: malformed ones, those with too large headers, and slow
+ * ones.
+ */
 export function respondToBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable || isRefused(socket)) return;
   socket.end(rawProblemResponse(brokenRequestFailure(error.code), randomUUID()));

@@ -57,7 +57,7 @@ function describe(mistake: { keyword: string; message?: string; params: Record<s
     case 'propertyNames':
       return 'is not an allowed key';
     case 'enum':
-      // `join` alone writes null as an empty text.
+      // `join` alone would write null as an empty text.
       return `must be one of ${(mistake.params['allowedValues'] as readonly unknown[]).map(String).join(', ')}`;
     case 'const':
       return `must be equal to ${mistake.params['allowedValue']}`;

@@ -4,8 +4,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 
 /**
- * HTTP/1.1 requires exactly one host. Node would refuse a request without one with a response that has no body, and use
- * the first of several where a proxy may have used the last.
+ * HTTP/1.1 requires exactly one host. Without one, Node itself would respond, without a body. With several, it would
+ * use the first, where a proxy may have used the last.
  */
 export function unclearHost({ raw }: FastifyRequest, reply: FastifyReply): Failure | undefined {
   if (hasClearHost(raw)) return undefined;

@@ -6,12 +6,12 @@ import type { Mistake } from '../../problem-fields.ts';
 import { mistakesMax } from '../load/limits.ts';
 import { mistakePath } from './mistake-path.ts';
 
-/** NUL as written in JSON and in a query: a cheap search before any value is walked. */
+/** NUL as it is written in JSON and in a query: a cheap search before any value is examined. */
 const escapedNul = '\\u0000';
 /** A lone surrogate as written in JSON: neither the processor nor the database accepts one. */
 const escapedSurrogate = /\\ud[89a-f]/i;
 const encodedNul = '%00';
-/** Every schema refuses deeper values anyway; the walk stops there to protect the stack. */
+/** Every schema refuses deeper values anyway. The search stops there to protect the stack. */
 const depthMax = 64;
 
 /**

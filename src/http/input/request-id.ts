@@ -5,8 +5,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 const safePattern = /^[\w.:-]{1,128}$/;
 
 /**
- * What looks like an API key that Till has made. A caller who mixes up two headers must not leave it in logs and
- * causes.
+ * Text that looks like an API key that Till has created. A caller who confuses two headers must not leave an API key in
+ * logs and causes.
  */
 const keyPattern = /till_[\w-]{32}/;
 
@@ -15,7 +15,7 @@ export function requestIdOf(headers: IncomingHttpHeaders, isApiKey: (text: strin
   const id = headers['x-request-id'];
   const apiKey = headers['x-api-key'];
   if (typeof id !== 'string' || !safePattern.test(id) || keyPattern.test(id)) return randomUUID();
-  // The other header may be empty, or have the API key of somebody else.
+  // The other header may be empty, or contain the API key of another caller.
   if (isApiKey(id)) return randomUUID();
   return typeof apiKey === 'string' && apiKey !== '' && id.includes(apiKey) ? randomUUID() : id;
 }

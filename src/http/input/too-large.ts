@@ -15,9 +15,9 @@ interface Sized {
 type Check = (value: unknown, found: ErrorObject[]) => void;
 
 /**
- * Compiles a check that finds what is so large that checking its content would cost much more than reading it: a list
- * with too many items, an object with too many fields, a text of more than twice the length allowed. Ajv would visit
- * all of it, and describe every mistake. The check returns at most `mistakesMax`.
+ * Compiles a check for values that are so large that checking their content would cost much more than reading them: a
+ * list with too many items, an object with too many fields, a text of more than twice the length allowed. Ajv would
+ * examine all of it, and describe every mistake. The check returns at most `mistakesMax`.
  */
 export function sizeCheck(schema: Sized): (value: unknown) => readonly ErrorObject[] {
   const check = checkOf(schema);
@@ -28,7 +28,7 @@ export function sizeCheck(schema: Sized): (value: unknown) => readonly ErrorObje
   };
 }
 
-/** Undefined if nothing in the schema has a bound. */
+/** Undefined if the schema has no bounds. */
 function checkOf(schema: Sized): Check | undefined {
   const text = checkOfText(schema);
   const list = checkOfList(schema);
@@ -81,7 +81,7 @@ function checkOfFields({ properties, additionalProperties, maxProperties: limit 
   };
 }
 
-/** The paths are only built for mistakes: nearly every value has none, and a batch has thousands of fields. */
+/** Paths are built only for mistakes: nearly every value has none, and a batch has thousands of fields. */
 function checkPart(check: Check, value: unknown, name: string | number, found: ErrorObject[]): void {
   const before = found.length;
   if (before >= mistakesMax) return;

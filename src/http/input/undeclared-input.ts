@@ -19,7 +19,7 @@ export function undeclaredInput(request: FastifyRequest): Failure | undefined {
   return new Failure('invalid_request', detail, { errors });
 }
 
-/** An empty object contains nothing, so it does no harm. */
+/** An empty object contains nothing, so it is harmless. */
 function mistakesOf(part: 'query' | 'body', value: unknown): readonly Mistake[] {
   if (value === undefined) return [];
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

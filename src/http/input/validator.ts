@@ -11,7 +11,7 @@ import { sizeCheck } from './too-large.ts';
 /** Marks the schema of an optional body. It is for the documentation, and validates nothing. */
 export const optionalBody = 'x-optional';
 
-/** The hook of a route with an optional body: without one, every field is absent. */
+/** The hook of a route with an optional body. If there is no body, every field is absent. */
 export async function emptyIfAbsent(request: FastifyRequest): Promise<void> {
   request.body ??= {};
 }
@@ -45,7 +45,8 @@ type Fields = Record<string, unknown>;
  * as an integer, and an empty text or `null` as 0.
  */
 export function compileValidator(schema: object, httpPart: string | undefined): Validate {
-  // At the first request: a start would otherwise wait for the compiler, and most processes serve few of the routes.
+  // Compiles at the first request: otherwise a start would wait for the compiler, and most processes serve few of the
+  // routes.
   let check: ValidateFunction | undefined;
   const { integers, lowerCased, amounts, rules } = namesOf(schema);
   const hasNumbers = integers.length + amounts.length > 0;
@@ -102,7 +103,7 @@ interface AmountField {
   readonly currencyName: string;
 }
 
-/** Every part of a request is one flat object, or has a list of such. */
+/** Every part of a request is one flat object, or a flat object with a list of flat objects. */
 function namesOf(schema: { readonly properties?: Readonly<Record<string, FieldSchema>> }) {
   const fields = Object.entries(schema.properties ?? {});
   const namesWhere = (holds: (field: FieldSchema) => boolean) =>
@@ -125,7 +126,7 @@ function namesOf(schema: { readonly properties?: Readonly<Record<string, FieldSc
   };
 }
 
-/** The first mistakes. Words replace a pattern, which is for programs. */
+/** The first mistakes. A pattern is replaced by words, because patterns are for programs. */
 function inWords(
   errors: readonly ErrorObject[],
   rules: ReadonlyMap<string, string | undefined>,

@@ -9,10 +9,10 @@ declare module 'fastify' {
   }
 }
 
-/** So many at a time, because each search looks at all connections. */
+/** How many connections are closed at a time, because each search examines all connections. */
 const shareToClose = 1 / 100;
 
-/** An open connection, and what is known of its caller. */
+/** An open connection, and what is known about its caller. */
 class Connection {
   readonly socket: Socket;
   /** Whether its caller has shown a valid API key, session or signature. */
@@ -20,7 +20,7 @@ class Connection {
   /** When it was opened, or its last response was sent. */
   usedAtMs = performance.now();
   #responses = 0;
-  /** Its latest response, while there is one. */
+  /** Its latest response. Undefined before the first one. */
   #latest: ServerResponse | undefined;
   readonly #end = () => {
     this.#responses -= 1;
@@ -40,7 +40,7 @@ class Connection {
 
   /** Whether a request on it has arrived with its whole body, and has no response yet. */
   get isServing(): boolean {
-    // The next request on a connection begins once the one before it is complete.
+    // The next request on a connection begins after the one before it is complete.
     return this.#responses > 1 || this.#latest?.req.complete === true;
   }
 }
@@ -59,7 +59,7 @@ export class Connections {
     });
   }
 
-  /** Notes that the caller has shown who it is. */
+  /** Records that the caller has shown a valid API key, session or signature. */
   know(socket: Socket): void {
     const connection = this.#ofSocket.get(socket);
     if (connection !== undefined) connection.isKnown = true;
@@ -87,8 +87,8 @@ export class Connections {
   }
 
   /**
-   * Closes connections that serve nothing, those of unknown callers first, and of these the one that was not used for
-   * the longest time. Whoever opens thousands of connections only displaces their own.
+   * Closes connections that serve no request: those of unknown callers first, and of these the one that was unused for
+   * longest. A caller that opens thousands of connections displaces only its own.
    */
   #makeRoom(): void {
     const unused = [...this.#open]

@@ -9,10 +9,10 @@ const countedBytesMin = headerBytesMax;
 const retryAfterSeconds = 1;
 
 /**
- * Limits what the bodies that still arrive may take together, for each application. Anyone with an API key, even one
- * that only records usage, could otherwise send the beginnings of large bodies until the process has no memory. The
- * declared length counts: a body takes it sooner or later, and a request is refused before any of it is read. Without a
- * declared length, the largest one counts.
+ * Limits the memory that arriving bodies may take together, for each application. Otherwise any caller with an API key,
+ * even one that only records usage, could send the beginnings of large bodies until the process runs out of memory. The
+ * declared length counts, because the body takes that memory sooner or later, and a request is refused before any of it
+ * is read. Without a declared length, the largest allowed one counts.
  */
 export class KeyedBodies {
   readonly #ofApplication = new Map<string, number>();
@@ -22,7 +22,7 @@ export class KeyedBodies {
     const bytesMax = routeOptions.bodyLimit ?? 0;
     const isChunked = headers['transfer-encoding'] !== undefined;
     const bytes = isChunked ? bytesMax : Number(headers['content-length'] ?? 0);
-    // A larger one is refused for its size.
+    // A larger body is refused for its size.
     if (caller === undefined || bytes < countedBytesMin || bytes > bytesMax) return undefined;
     const owner = caller.person === null ? caller.name : caller.application;
     const arriving = (this.#ofApplication.get(owner) ?? 0) + bytes;
@@ -39,7 +39,7 @@ export class KeyedBodies {
   }
 }
 
-/** Until a body is there, it counts. */
+/** A body counts until it is complete. */
 export function registerKeyedBodies(app: FastifyInstance): KeyedBodies {
   app.decorateReply('leaveBodies', undefined);
   app.addHook('preValidation', (_request, reply, done) => {
@@ -51,7 +51,7 @@ export function registerKeyedBodies(app: FastifyInstance): KeyedBodies {
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** Call it once the body is there. Undefined if nothing is counted. */
+    /** Call it once the body is complete. Undefined if nothing is counted. */
     leaveBodies: (() => void) | undefined;
   }
 }

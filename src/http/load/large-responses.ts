@@ -8,9 +8,9 @@ declare module 'fastify' {
 }
 
 /**
- * Sends large responses that anyone may request one at a time, with a round of the event loop after each. A request to
- * the API then waits for one of them at most, however many there are. The limit on connections also limits how many
- * wait, and each takes less than a millisecond.
+ * Sends large responses that need no API key one at a time, with a turn of the event loop after each. A request to the
+ * API then waits for at most one of them, however many there are. The limit on connections also limits how many wait,
+ * and each takes less than a millisecond.
  */
 export class LargeResponses {
   readonly #waiting: { readonly reply: FastifyReply; readonly begin: () => void }[] = [];
@@ -18,7 +18,7 @@ export class LargeResponses {
 
   /** Resolves when the response may be sent. */
   wait(reply: FastifyReply): Promise<void> {
-    // Otherwise waiting responses would count as an overload, and requests to the API would be shed.
+    // Otherwise waiting responses would count as overload, and requests to the API would be shed.
     reply.server.openRequests.leave(reply);
     const { promise, resolve: begin } = Promise.withResolvers<void>();
     this.#waiting.push({ reply, begin });

@@ -19,7 +19,9 @@ export const connectionLimits = {
   stalledTimeoutMs: 45_000,
   /** About 20 KiB each, so a few hundred MiB at worst; a proxy that pools its connections stays far below. */
   connectionsMax: 10_000,
-  /** When the service stops, a request must arrive within this time: what is on its way needs less. */
+  /**
+   * When the service stops, a request must arrive within this time. A request that is already on its way needs less.
+   */
   incompleteMs: 1_000,
 };
 export type ConnectionLimits = typeof connectionLimits;
@@ -30,5 +32,5 @@ export type ConnectionLimits = typeof connectionLimits;
 export const backlogMax = 4_096;
 /** An id is a UUID of 36 characters; the extra room lets a malformed id get another response than an unknown route. */
 export const pathParamLengthMax = 200;
-/** A body of a million unknown fields has a million mistakes; more than these help no reader. */
+/** A body of a million unknown fields has a million mistakes. More than these do not help a reader. */
 export const mistakesMax = 50;

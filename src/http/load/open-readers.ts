@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 import type { Caller } from '../../model/api-key.ts';
 
-/** Part of the API's contract: one application leaves most of the process to the others. */
+/** Part of the API's contract: one application must leave most of the process to the others. */
 const shareOfName = 1 / 10;
 /** Part of the API's contract: a reader that reconnects before its old connection is known to be lost needs two. */
 const readersOfNameMin = 2;

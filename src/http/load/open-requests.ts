@@ -11,7 +11,7 @@ export interface OpenReply {
   open: OpenRequest | undefined;
   log?: FastifyBaseLogger;
   send(failure: Failure): unknown;
-  /** Lets the framework ignore what the handler still sends. */
+  /** Makes the framework ignore what the handler sends later. */
   hijack?(): unknown;
 }
 
@@ -30,13 +30,13 @@ export interface OpenRequest {
   waits: number;
   /** When it began to work, after its latest wait. */
   workingSinceMs: number;
-  /** True once its handler runs: by then the request has arrived as far as it is needed. */
+  /** True once its handler runs: by then, all of the request that it needs has arrived. */
   hasStarted: boolean;
   /** True once its response is known, which may still wait for its audit entry. */
   hasResponse: boolean;
   /** What the handler returned: a promise if it is asynchronous. */
   outcome: unknown;
-  /** Its neighbours in order of arrival. Undefined at the ends, and once it is no longer tracked. */
+  /** Its neighbours in order of arrival. Undefined at both ends of the list, and once it is no longer tracked. */
   previous: OpenRequest | undefined;
   next: OpenRequest | undefined;
 }
@@ -105,13 +105,13 @@ export class OpenRequests {
     reply.raw.on('close', () => this.leave(reply));
   }
 
-  /** Notes that the whole body of a request is there. */
+  /** Records that the whole body of a request has arrived. */
   arrive(reply: OpenReply): void {
     const request = reply.open;
     if (request?.phase === 'arriving') this.#work(request, performance.now());
   }
 
-  /** Waits for work that is done elsewhere: at the processor, or for another request. */
+  /** Waits for work that is done elsewhere: at the processor, or in another request. */
   async wait<Result>(reply: OpenReply, work: () => Promise<Result>): Promise<Result> {
     const request = reply.open;
     if (request === undefined) return work();
@@ -126,7 +126,7 @@ export class OpenRequests {
     }
   }
 
-  /** Notes that the handler of a request runs, and what it returned. */
+  /** Records that the handler of a request runs, and what it returned. */
   start(reply: OpenReply, outcome: unknown): void {
     const request = reply.open;
     if (request === undefined) return;
@@ -175,7 +175,7 @@ export class OpenRequests {
   *olderThan(ageMs: number): Generator<OpenRequest> {
     const beforeMs = performance.now() - ageMs;
     for (let request = this.#oldest; request !== undefined && request.sinceMs <= beforeMs; ) {
-      // The caller may end the request, which then leaves the list.
+      // The callback may end the request, which then leaves the list.
       const { next } = request;
       yield request;
       request = next;

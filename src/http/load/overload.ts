@@ -33,7 +33,7 @@ const crowdMin = 100;
 
 /** While requests are shed, one line per second is logged. */
 const reportDelayMs = 1_000;
-/** By then the overload is often over; if not, another refusal costs little. */
+/** By then the overload is usually over. If it is not, another refusal costs little. */
 const retryAfterSeconds = 1;
 
 /** Operators must see what happens, above all during an overload. */
@@ -50,7 +50,7 @@ declare module 'fastify' {
 
 /**
  * Sheds requests that cannot be served in time, before any work is done for them: webhooks first, everything else only
- * when it gets worse. Must be registered before anything that costs time. A shed request is counted, not logged:
+ * when it gets worse. Must be registered before any hook that costs time. A shed request is counted, not logged:
  * thousands of lines would add to the load. Returns whether a webhook would be shed now.
  */
 export function registerOverload(
@@ -104,7 +104,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return (length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined;
 }
 
-/** Keeps growing while a late event loop or a slow database delays requests. */
+/** The average grows while a late event loop or a slow database delays requests. */
 function ageMsOf(open: OpenRequests): number {
   return open.localCount < crowdMin ? 0 : open.localAgeMs;
 }

@@ -6,22 +6,22 @@ import { wantsCsv } from '../csv/csv-exports.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The operation also runs while others must wait. It only reads, or it is what they wait for. */
+    /** The operation runs even while others are paused. It only reads, or the pause waits for it. */
     isNeverPaused?: true;
   }
 }
 
 export interface Pauses {
   readonly door: WorkDoor;
-  /** What to respond with instead of a failure of a request that was not paused. */
+  /** The response to send instead of a failure, if the request was not paused. */
   explain(failure: unknown): Promise<unknown>;
 }
 
-/** A pause takes a fraction of a second. Longer than the requests that it waits for usually take. */
+/** A pause takes a fraction of a second. This is longer than the paused requests usually take. */
 const waitMsMax = 15_000;
 
 /**
- * Lets the requests to the API wait while their door is closed. Register it before what measures how long they take.
+ * Pauses requests to the API while their door is closed. Register it before the hooks that measure how long they take.
  */
 export function registerPauses(app: FastifyInstance, pauses: Pauses): void {
   const { door } = pauses;

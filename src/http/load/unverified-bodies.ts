@@ -11,10 +11,12 @@ declare module 'fastify' {
 export interface UnverifiedLimits {
   /** The memory of all. A webhook has a few kilobytes, so this is enough for thousands at a time. */
   readonly bytesMax: number;
-  /** Twice the webhooks that a process works on before it refuses any. */
+  /** Twice the number of webhooks that a process handles before it refuses any. */
   readonly bodiesMax: number;
   readonly deadlineMs: number;
-  /** What a body must have brought for each second since `graceMs`. The processor sends a webhook at once. */
+  /**
+   * How many bytes of a body must have arrived for each second after `graceMs`. The processor sends a webhook at once.
+   */
   readonly bytesPerSecondMin: number;
   /** A lost packet is sent again within this time. */
   readonly graceMs: number;
@@ -28,9 +30,9 @@ const unverifiedLimits: UnverifiedLimits = {
   graceMs: 2_000,
 };
 
-/** How often slow bodies are looked for. */
+/** How often slow bodies are checked for. */
 const checkIntervalMs = 500;
-/** The first room of a body that comes in parts. */
+/** The initial buffer of a body that arrives in parts. */
 const roomBytesMin = 4_096;
 const nothing = Buffer.alloc(0);
 
@@ -38,9 +40,9 @@ type Take = (body: Buffer) => void;
 type Fail = (failure: Error) => void;
 
 /**
- * Reads bodies whose senders show only at the end who they are, by a signature over all bytes. Anyone can send the
- * beginning of one and wait, so together these have limits of memory and number. When one is reached, the oldest body
- * gives way. It has had the most time: what its sender sends at once is complete before it becomes the oldest.
+ * Reads bodies whose senders are known only at the end, by a signature over all bytes. Anyone can send the beginning of
+ * one and wait, so all of them together have limits of memory and number. When a limit is reached, the oldest body is
+ * refused. It has had the most time: a body that is sent at once is complete before it becomes the oldest.
  */
 export class UnverifiedBodies {
   readonly #limits: UnverifiedLimits;
@@ -63,7 +65,7 @@ export class UnverifiedBodies {
     return this.#bytes;
   }
 
-  /** Calls back with the whole body, or with the reason why it does not come. Does not close the connection. */
+  /** Calls back with the whole body, or with the reason why it is incomplete. Does not close the connection. */
   read(request: IncomingMessage, take: Take, fail: Fail): void {
     const body = new ArrivingBody(request, take, fail);
     body.onGrowth = (bytes) => {
@@ -102,7 +104,7 @@ export class UnverifiedBodies {
     for (let body = this.#oldest; body !== undefined; ) {
       const { next } = body;
       const ageMs = nowMs - body.sinceMs;
-      // Those that follow are younger.
+      // The next ones are younger.
       if (ageMs < graceMs) return;
       const isSlow = body.length < ((ageMs - graceMs) / 1_000) * bytesPerSecondMin;
       if (isSlow || ageMs >= deadlineMs) body.end(tooSlow());
@@ -111,14 +113,14 @@ export class UnverifiedBodies {
   }
 }
 
-/** A body of which some may still be missing. */
+/** A body that may still be incomplete. */
 class ArrivingBody {
   readonly sinceMs = performance.now();
   readonly #request: IncomingMessage;
   readonly #take: Take;
   readonly #fail: Fail;
   readonly #declaredLength: number;
-  /** Its only part, if it came in one, which most do. */
+  /** Its only part, if it arrived in one, as most do. */
   #whole: Buffer | undefined;
   #parts = nothing;
   #isOver = false;
@@ -143,7 +145,7 @@ class ArrivingBody {
     return this.#parts.length;
   }
 
-  /** Calls back, once. */
+  /** Calls back exactly once. */
   end(failure?: Error): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -165,7 +167,7 @@ class ArrivingBody {
     }
   };
 
-  /** Parts of a byte each would otherwise take a hundred times their size. */
+  /** Parts of one byte each would otherwise take a hundred times their size. */
   #makeRoom(): void {
     const before = this.room;
     if (this.length <= before) return;

@@ -12,7 +12,7 @@ export interface Dependency {
   readonly check: () => Promise<void>;
   /** Rejects only when it cannot be reached at all. Set for a dependency that every request needs. */
   readonly reach?: () => Promise<void>;
-  /** What it means that it is down. */
+  /** The consequence of the outage, for the response. */
   readonly downMessage?: string;
 }
 

@@ -9,11 +9,11 @@ export interface MetricsParts {
   readonly metrics: Metrics;
   /** Updates gauges; if it fails or takes too long, the scrape shows the last values. */
   readonly beforeScrape: () => Promise<void>;
-  /** Reads the metrics, if not only those of this process. */
+  /** Reads the metrics, if they include those of other processes. */
   readonly readMetrics?: () => Promise<string>;
 }
 
-/** A scraper waits ten seconds; with the database down it must still get the other metrics. */
+/** A scraper waits ten seconds. While the database is down it must still get the other metrics. */
 const beforeScrapeTimeoutMs = 1_000;
 
 export function registerMetrics(

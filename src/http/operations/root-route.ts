@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Leads a person who opens the address of Till to the console, and tells programs what they found. */
+/** Redirects people who open the address of Till to the console, and tells programs which service this is. */
 export function registerRoot(app: FastifyInstance, hasConsole: boolean): void {
   const page = hasConsole ? '/console' : '/api/docs';
   const links = {

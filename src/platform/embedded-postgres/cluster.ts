@@ -17,7 +17,7 @@ interface Cluster {
 export const superuser = 'till';
 
 const clusterDirName = 'cluster';
-/** Folders with this prefix are leftovers once no process works on them. */
+/** A folder with this prefix is a leftover if no process is working on it. */
 export const unfinishedPrefix = 'cluster.unfinished-';
 
 export function clusterDataPath(home: string): string {
@@ -94,7 +94,7 @@ async function createCluster(options: ClusterOptions): Promise<void> {
 
 /**
  * The `initdb` of a killed start may still be writing. It fails once its folder is gone. If it writes more before that,
- * the next start removes the rest. Until then the rest does no harm, because each attempt has its own folder.
+ * the next start removes the new files. Until then they do no harm, because each attempt has its own folder.
  */
 async function removeUnfinished(home: string, logger: Logger): Promise<void> {
   for (const name of await readdir(home)) {
@@ -129,9 +129,9 @@ export async function readPassword(home: string): Promise<string> {
 }
 
 /**
- * Gives all data to the user who runs the server, if that user has changed: the service was started as root this time,
- * or the machine no longer allows what it used to. The folder itself changes owner last, so that the next start repeats
- * an interrupted change. No server may be running on the data.
+ * Gives all data to the user who runs the server, if that user has changed: the service now starts as root, or the
+ * machine has become stricter. The folder itself changes owner last, so that the next start repeats an interrupted
+ * change. No server may be running on the data.
  */
 export async function giveDataTo(owner: Owner, dataPath: string): Promise<void> {
   if ((await stat(dataPath)).uid === owner.uid) return;

@@ -57,9 +57,9 @@ export async function findServerCommand(
 export function serverEnvironment(platform: string = process.platform): Record<string, string> {
   return {
     PATH: process.env['PATH'] ?? '/usr/bin:/bin:/usr/sbin:/sbin',
-    // On macOS a server without a locale refuses to start, because finding one out takes threads.
+    // On macOS a server without a locale refuses to start, because looking up the locale starts threads.
     LC_ALL: 'C',
-    // The binaries of macOS find their libraries themselves.
+    // The binaries for macOS find their libraries themselves.
     ...(platform === 'darwin' ? {} : { LD_LIBRARY_PATH: libraryDirName }),
   };
 }

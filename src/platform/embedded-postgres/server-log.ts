@@ -9,7 +9,7 @@ interface ServerLog {
 
 /** A failed start takes two or three lines; the rest shows what came before it. */
 const lastLinesMax = 6;
-/** The server's own messages are far shorter; a line from elsewhere must not fill the log. */
+/** The server's own messages are far shorter. A line from another program must not fill the log. */
 const lineLengthMax = 1_000;
 
 /** Forwards the server's output to the log, line by line, and calls `onReady` when the server accepts connections. */

@@ -2,7 +2,7 @@ import { EmbeddedPostgresError } from './start-error.ts';
 
 /** How to run the server as a user that PostgreSQL accepts. */
 export interface ServerUser {
-  /** Goes in front of each command line. It must end in `exec`, so that the started process is the server itself. */
+  /** Precedes each command line. It must end in `exec`, so that the started process is the server itself. */
   readonly prefix: readonly string[];
   /** The user who must own the data on disk; otherwise the server refuses to start. */
   readonly uid: number;
@@ -53,7 +53,7 @@ export function serverUserCandidates(
   return [{ prefix: ['setpriv', ...ids, securebits, ...capabilities, '--'], uid, gid }, inNamespace];
 }
 
-/** Called before anything is written, so that no folder of root's is in the way of the next start. */
+/** Called before anything is written, so that no folder that root owns blocks the next start. */
 export function refuseRoot(uid: number | undefined, platform: string): void {
   if (platform !== 'darwin' || uid !== 0) return;
   throw new EmbeddedPostgresError(

@@ -54,7 +54,7 @@ export function launchServer(options: {
     fail(`was not ready within ${readyTimeoutMs / 1_000} seconds`);
     stop().catch((err) => logger.error({ err }, 'unready PostgreSQL server not stopped'));
   });
-  // Code that awaits `ready` handles a failure. If none does, the rejection must not crash this process.
+  // Code that awaits `ready` handles a failure. If no code awaits it, the rejection must not crash this process.
   ready.catch(() => {});
   return { pid: child.pid, ready, ended, stop };
 }

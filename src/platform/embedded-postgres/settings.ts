@@ -5,7 +5,7 @@ export const socketPort = '5432';
 /** Defaults for one small service on a shared machine. Callers can override them. */
 const defaults = {
   cluster_name: 'till',
-  // Two pools of the default size, the operators' sessions, and some spare.
+  // Two pools of the default size, the sessions of operators, and some spare connections.
   max_connections: '60',
   shared_buffers: '128MB',
   // Large enough for a burst of webhooks without a checkpoint, small enough for recovery within seconds.

@@ -67,7 +67,7 @@ async function launchFirst(launch: () => Promise<Server>): Promise<Server> {
   }
 }
 
-/** After a single crash, such as a kill by the kernel when memory runs out, clients should hardly notice a gap. */
+/** After a single crash, such as a kill by the kernel when memory runs out, clients should hardly notice the outage. */
 const restartDelayMsMin = 100;
 /**
  * A server that crashes at every start must not keep the machine busy, and must return soon after the cause is gone.

@@ -7,8 +7,8 @@ export const watchdogName = 'till-postgres-watchdog';
 
 /**
  * The kernel closes the pipe when this process dies, for whatever reason. `read` then returns, and the shell shuts the
- * server down, which nothing else would do. A signal that stops this process must not reach the server directly,
- * because requests may still need it.
+ * server down. Nothing else would do so. A signal that stops this process must not reach the server directly, because
+ * requests may still need it.
  */
 const script = 'read -r _; kill -INT "$1"';
 
@@ -18,7 +18,7 @@ export function endWithThisProcess(
   command: ServerCommand,
   logger: Logger,
 ): void {
-  // The server could not be started, which its own promises report.
+  // The server could not be started. Its own promises report that.
   if (server.pid === undefined) return;
   const args = ['-c', script, watchdogName, String(server.pid)];
   const watchdog = spawn(...command.line('/bin/sh', args), {
@@ -27,7 +27,7 @@ export function endWithThisProcess(
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  // The next start ends a server that was left behind.
+  // The next start stops a server that is still running.
   watchdog.once('error', (err) => logger.warn({ err }, 'PostgreSQL runs without a watchdog'));
   // From here on, another process may get the process id of the server.
   server.ended.then(() => watchdog.kill('SIGKILL'));

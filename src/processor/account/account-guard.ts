@@ -87,7 +87,7 @@ export class AccountGuard {
         return;
       } catch (failure) {
         if (signal.aborted) return;
-        // A defect, or a database role without privileges. The service should not start with either.
+        // A defect, or a database role without privileges. In either case the service should not start.
         if (!(failure instanceof Failure)) this.#firstAttempt.reject(failure);
         this.#state = { is: 'undecided', failure, retryDelayMs: delayMs };
         this.#parts.logger.warn(

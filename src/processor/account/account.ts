@@ -14,7 +14,7 @@ export function describeAccount({ id, livemode }: ProcessorAccount): string {
   return `${id ?? 'an unknown account'} in ${livemode ? 'live' : 'test'} mode`;
 }
 
-/** A message for the operator, who has to choose. */
+/** A message for the operator, who has to decide which account to use. */
 export function describeDifference(remembered: ProcessorAccount, current: ProcessorAccount): string {
   return (
     `this database belongs to the processor account ${describeAccount(remembered)}, ` +

@@ -6,7 +6,7 @@ import type { NewWebhookEndpoint, WebhookEndpoint } from '../port/webhook-endpoi
 import { chooseEndpoint, isSameUrl, stateOf } from './endpoint-state.ts';
 
 /**
- * Every creation of a day for one address has its own processor key, numbered in order. More than a few creations mean
+ * Creations for one address on one day have processor keys that are numbered in order. More than a few creations mean
  * that something keeps deleting the endpoint.
  */
 const creationsPerDayMax = 20;
@@ -95,11 +95,11 @@ class SetupRun {
     for (let creation = 1; creation <= creationsPerDayMax; creation += 1) {
       const created = await webhookEndpoints.create(await this.#newEndpoint(replaces, creation));
       const { current, superseded, foreign } = await this.choose();
-      // The response under this processor key was for an endpoint that was deleted meanwhile.
+      // The processor repeated its response to an earlier creation, whose endpoint was deleted since.
       const known = [...superseded, ...(current === undefined ? [] : [current])];
       if (!known.some(({ id }) => id === created.endpoint.id)) continue;
-      // A run of another release, with another processor key, may have been faster. Then its endpoint stays, and this
-      // one is deleted.
+      // A run of another release uses another processor key, and may have been faster. Then its endpoint stays, and
+      // this one is deleted.
       const isKept = current?.id === created.endpoint.id;
       const secret = isKept ? await this.#takeSecret(created) : undefined;
       return { endpoint: current, secret, superseded, foreign };
@@ -119,7 +119,7 @@ class SetupRun {
     throw new Error(`The endpoint ${id} was deleted meanwhile. Repeat this command.`);
   }
 
-  /** An earlier run created the endpoint, and was interrupted before it took the secret. */
+  /** An earlier run created the endpoint, and was interrupted before it showed the secret. */
   async recoverSecret(endpoint: WebhookEndpoint): Promise<string | undefined> {
     const { setupKey, isSecretTaken, createdAt, replaces } = endpoint;
     const ageMs = this.#clock.now().getTime() - createdAt.getTime();
@@ -139,7 +139,7 @@ class SetupRun {
     return isOurs ? created.secret : undefined;
   }
 
-  /** Runs for the same endpoint have the same processor key, so that only the first of them creates it. */
+  /** Concurrent runs for the same endpoint have the same processor key, so that only one endpoint is created. */
   async #newEndpoint(replaces: string | null, creation: number): Promise<NewWebhookEndpoint> {
     const { webhookEndpoints, livemode } = this.#processor;
     const events = [...this.#processor.eventTypes];

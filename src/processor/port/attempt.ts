@@ -50,9 +50,9 @@ export function notReached(attempt: Attempt<unknown>, resource: ProcessorObject,
   return passOn('processor_rejected', attempt);
 }
 
-/** The failure for a refused refund, if a new read shows that enough is left to refund. */
+/** The failure for a refused refund, if a new read shows that the remaining amount is sufficient. */
 export function notRefunded(refused: Refused): Failure {
-  // The processor checks a state that the mirror does not hold, such as a dispute.
+  // The processor checks a state that the mirror does not contain, such as a dispute.
   const isAboutState = refused.outcome === 'wrong_state';
   return passOn(isAboutState ? 'payment_not_refundable' : 'processor_rejected', refused);
 }

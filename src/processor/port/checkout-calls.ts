@@ -16,14 +16,14 @@ export interface CheckoutCalls {
   /** `wrong_state`: it is completed or expired, or a payment is in progress. */
   expire(order: KeyedWrite & { readonly processorCheckoutSessionId: string }): Promise<Attempt<null>>;
   find(lookUp: CustomerLookUp): Promise<Marked<CheckoutWithUrl> | null>;
-  /** The open ones. */
+  /** Lists the open checkouts. */
   list(
     filter: ListingStart & { readonly processorCustomerId?: string; readonly createdSince?: Date },
   ): Pages<CheckoutNotice>;
 }
 
 export interface NewCheckout extends Creation {
-  /** The id of the subscription or payment that results. */
+  /** The id of the resulting subscription or payment. */
   readonly resultId: string;
   readonly processorCustomerId: string;
   readonly terms: string;

@@ -54,7 +54,7 @@ export type VerifiedWebhook =
   | {
       readonly outcome: 'event';
       readonly event: ProcessorEvent;
-      /** The same as `readEvent` of the payload, which it does not parse again. */
+      /** The same content as `readEvent` would read from the payload, without parsing it again. */
       readonly read: () => EventContent;
     }
   | { readonly outcome: 'bad_signature'; readonly reason: string }

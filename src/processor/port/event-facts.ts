@@ -53,7 +53,7 @@ export type EventContent = EventFacts & {
   readonly write: CausingWrite | null;
 };
 
-/** The content of an event that is about something. */
+/** The content of an event that concerns an object. */
 export type ReadableContent = Exclude<EventContent, { subject: 'none' }>;
 
 /**

@@ -2,13 +2,13 @@ import type { InvoiceFacts } from '../../model/invoice.ts';
 import type { SubscriptionFacts } from '../../model/subscription.ts';
 import type { KeyedWrite } from './request-mark.ts';
 
-/** A charge that was attempted and did not succeed. */
+/** A charge that was attempted and failed. */
 export interface Declined {
   readonly outcome: 'declined';
   /** The customer must authenticate the payment. */
   readonly mustAuthenticate: boolean;
   readonly declineCode: string | null;
-  /** For people. */
+  /** A text for people. */
   readonly message: string;
 }
 
@@ -41,8 +41,9 @@ export interface InvoicePaymentCalls {
    */
   pay(order: NewInvoicePayment & { readonly isDraft: boolean }): Promise<Paid | 'processing' | Declined>;
   /**
-   * The outcome of an earlier payment with this processor key, for an invoice that is paid now. Null if there was none.
-   * Charges nothing: the processor repeats its response to the earlier call, or refuses the call if there was none.
+   * The outcome of an earlier payment with this processor key, for an invoice that has been paid since. Null if there
+   * was none. Charges nothing: the processor repeats its response to the earlier call, or refuses the call if there was
+   * none.
    */
   findPayment(order: NewInvoicePayment): Promise<'paid' | Declined | null>;
   /** The outcome of the last attempt to pay an open invoice. Null if there was none. */
@@ -51,16 +52,16 @@ export interface InvoicePaymentCalls {
   readClientSecret(processorInvoiceId: string): Promise<string | null>;
 }
 
-/** The values of an invoice of a subscription that paying it depends on. */
+/** The values of a subscription's invoice that a payment depends on. */
 export interface SubscriptionInvoice {
   readonly processorInvoiceId: string;
   /** The processor's status, an open set. */
   readonly status: string | null;
-  /** A person created it by hand. It does not decide the status of the subscription. */
+  /** A person created it by hand, so it does not decide the status of the subscription. */
   readonly isOneOff: boolean;
-  /** The start of the first period that it bills. Null if it does not show one. */
+  /** The start of the first period that it bills. Null if it does not show a period. */
   readonly billsFrom: Date | null;
-  /** Null if it is not paid, or does not show when. */
+  /** Null if it is not paid, or does not show the time. */
   readonly paidAt: Date | null;
   /** Null if the response does not show the whole invoice. */
   readonly facts: InvoiceFacts | null;
@@ -76,6 +77,6 @@ export interface SubscriptionToPay {
   readonly changeInvoiceId: string | null;
   /** The client secret with which the customer saves a payment method. Null if there is nothing to confirm. */
   readonly setupClientSecret: string | null;
-  /** Newest first. Very old ones are left out. */
+  /** Newest first, without very old ones. */
   readonly invoices: readonly SubscriptionInvoice[];
 }

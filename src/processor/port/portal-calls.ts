@@ -5,7 +5,7 @@ export interface NewPortalSession extends KeyedWrite {
   readonly processorCustomerId: string;
   readonly processorConfigurationId: string;
   readonly returnUrl: string;
-  /** What the portal begins with. It then sends the customer to `returnUrl`. Absent: its first page. */
+  /** The page on which the portal starts. It then sends the customer to `returnUrl`. Absent: its home page. */
   readonly flow?: PortalFlow;
   /** If absent, the portal follows the customer's browser. */
   readonly locale?: string;
@@ -18,7 +18,7 @@ export type PortalFlow =
 /** A portal configuration that Till created. */
 export interface PortalConfiguration {
   readonly processorConfigurationId: string;
-  /** An operator can deactivate it. The portal then refuses it. */
+  /** An operator can deactivate it. The portal then refuses to use it. */
   readonly isActive: boolean;
 }
 

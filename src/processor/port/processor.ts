@@ -32,9 +32,9 @@ export interface Processor {
   readonly livemode: boolean;
   /** The mode as people see it. It also distinguishes a sandbox. */
   readonly mode: 'sandbox' | 'test' | 'live';
-  /** The types of events that change a mirror. Any other is stored, acknowledged and counted as ignored. */
+  /** The types of events that change a mirror. Any other event is stored, acknowledged and counted as ignored. */
   readonly eventTypes: ReadonlySet<string>;
-  /** Where people see the processor's objects. A sandbox has no dashboard. */
+  /** The dashboard in which people see the processor's objects. A sandbox has none. */
   readonly dashboardUrl: string | null;
   readonly customers: CustomerCalls;
   readonly plans: PlanCalls;
@@ -63,7 +63,7 @@ export interface Processor {
    * recently.
    */
   causeOf(write: CausingWrite, ids: readonly string[]): Cause | undefined;
-  /** A stored payload as it would be stored today. */
+  /** A stored payload as it would be stored now. */
   redact(payload: string): Pick<ProcessorEvent, 'payload' | 'erasedPayload'>;
   /**
    * Whether Till knows the shape of payloads of this API version. Other payloads are read too, with a warning, because
@@ -198,7 +198,9 @@ export interface NewCapture {
 
 export interface RefundCalls {
   create(refund: Creation & NewRefund): Promise<Attempt<RefundFacts>>;
-  /** Null means that the refund does not exist. Other refunds of the payment that cannot be mapped do not matter. */
+  /**
+   * Null means that the refund does not exist. If other refunds of the payment cannot be mapped, that has no effect.
+   */
   find(lookUp: LookUp & { readonly processorPaymentIntentId: string }): Promise<Marked<RefundFacts> | null>;
   read(processorRefundId: string): Promise<RefundFacts | null>;
   /**
@@ -235,7 +237,7 @@ export interface SubscriptionCalls {
   create(subscription: Creation & NewSubscription): Promise<SubscriptionWithSecrets>;
   read(processorSubscriptionId: string): Promise<SubscriptionWithSecrets | null>;
   /**
-   * Reads the subscription with everything that decides what is left to pay. Null if the processor does not know it.
+   * Reads the subscription with everything that determines what is left to pay. Null if the processor does not know it.
    */
   readToPay(processorSubscriptionId: string): Promise<SubscriptionToPay | null>;
   /**

@@ -22,9 +22,9 @@ export interface SubscriptionChangeCalls {
   ): Promise<ChangeResult>;
   /** Settles the charge of the change that waits for its payment. */
   settleWaitingChange(order: ChangeOrder): Promise<ChangeResult>;
-  /** The live subscriptions of a customer that have an object which plans later periods. */
+  /** The live subscriptions of a customer that have a planning object, which plans later periods. */
   listPlannings(processorCustomerId: string): Promise<readonly Planning[]>;
-  /** Ends the planning of a subscription if it is spent. Returns the subscription after that. */
+  /** Ends the planning of a subscription if it has nothing left to do. Returns the subscription after that. */
   endSpentPlanning(
     order: KeyedWrite & { readonly processorSubscriptionId: string },
   ): Promise<SubscriptionFacts>;
@@ -43,16 +43,16 @@ export interface SubscriptionChangeCalls {
     order: ChangeOrder & { readonly which: 'unpaid' | 'all' },
   ): Promise<ChangeableSubscription>;
   /**
-   * Completes an abandoned change: drops it if it was declined, and restores what its invoice has taken: the unbilled
+   * Completes an abandoned change. A declined change is dropped. What its invoice has taken is restored: the unbilled
    * amounts of earlier changes, and discounts for one invoice.
    */
   settleAbandonedChange(
     order: KeyedWrite & { readonly processorSubscriptionId: string },
   ): Promise<ChangeableSubscription>;
   /**
-   * Makes sure that the next invoice bills the unbilled amounts of earlier changes, and has the discounts for one
+   * Makes sure that the next invoice bills the unbilled amounts of earlier changes and has the discounts for one
    * invoice, even if the invoice of a dropped change has taken them. If the subscription has ended, even before its
-   * first payment, that is the next invoice of the customer, which has what belongs to no subscription.
+   * first payment, the next invoice of the customer gets what does not belong to a subscription.
    */
   restoreUnbilled(subscription: Pick<SubscriptionFacts, 'processorSubscriptionId' | 'status'>): Promise<void>;
   /** Null if no invoice will follow, because the subscription ends first. */
@@ -88,7 +88,7 @@ export interface ChangeableSubscription {
   readonly changeMarks: readonly string[];
   /** The marks that it gets when the change that waits is paid. */
   readonly waitingMarks: readonly string[];
-  /** Differs if anything differs that the steps of a change depend on. */
+  /** A digest of everything that the steps of a change depend on. */
   readonly state: string;
 }
 
@@ -116,7 +116,7 @@ export type ItemChange =
 export interface ItemsChange {
   readonly processorSubscriptionId: string;
   readonly items: readonly ItemChange[];
-  /** Marks the item, or the price, of the main plan. */
+  /** The mark of the main plan: its item, or its price. */
   readonly mainMark?: string;
   readonly proration: 'nextInvoice' | 'invoice' | 'none';
   readonly prorationDate?: Date;
@@ -136,9 +136,9 @@ interface PreviewedItemsChange extends ItemsChange {
 
 export interface PlannedChange {
   readonly items: readonly ItemChange[];
-  /** The item whose period the change waits for. */
+  /** The item at the end of whose period the change takes effect. */
   readonly processorMainItemId: string;
-  /** Marks the price of the main plan. */
+  /** The mark of the main plan: its price. */
   readonly mainMark?: string;
   /** The interval of the main plan after the change. */
   readonly interval: PlanInterval;

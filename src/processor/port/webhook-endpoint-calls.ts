@@ -39,7 +39,7 @@ export interface WebhookEndpointCalls {
   ): Promise<{ readonly endpoint: WebhookEndpoint; readonly secret: string }>;
   /** Sets the events and enables the endpoint. */
   correct(change: KeyedWrite & Pick<WebhookEndpoint, 'id' | 'events'>): Promise<Attempt<WebhookEndpoint>>;
-  /** True for only one caller, which may then show the secret. `takerId` differs for each caller. */
+  /** True for exactly one caller, which may then show the secret. `takerId` differs for each caller. */
   takeSecret(order: { readonly id: string; readonly takerId: string }): Promise<boolean>;
   delete(id: string): Promise<Attempt<'deleted'>>;
 }

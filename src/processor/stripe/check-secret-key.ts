@@ -14,7 +14,7 @@ export interface SecretKeyWarning {
   readonly host?: string;
 }
 
-/** Warns about a secret key and an address that do not fit together. The service still starts. */
+/** Warns about a secret key and an address that do not match. The service still starts. */
 export function checkSecretKey(settings: SecretKeySettings): readonly SecretKeyWarning[] {
   const { secretKey, apiBase, nodeEnv } = settings;
   const { host } = apiBase;
@@ -46,7 +46,7 @@ export function checkSecretKey(settings: SecretKeySettings): readonly SecretKeyW
 
 /**
  * Whether there may be a sandbox at this address. A sandbox accepts only test keys, and is never used in production.
- * Requests that only a sandbox understands are sent nowhere else.
+ * Requests that only a sandbox understands are sent to no other address.
  */
 export function mayBeSandbox({ secretKey, apiBase, nodeEnv }: SecretKeySettings): boolean {
   return !isLiveKey(secretKey) && apiBase.host !== publicApiBase.host && nodeEnv !== 'production';

@@ -35,7 +35,7 @@ export function hasChangeMark(marks: readonly string[], { id, mark }: Marking): 
   return true;
 }
 
-/** A few digits of each digest are enough to tell the changes of one subscription apart. */
+/** A few digits of each digest are enough to distinguish the changes of one subscription. */
 function changeMark({ id, mark }: Marking): string {
   return `${mark.key.slice(0, 16)}.${mark.request.slice(0, 8)}.${hourOf(id).toString(36)}`;
 }

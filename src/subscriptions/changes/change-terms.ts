@@ -147,7 +147,8 @@ export function targetOf(
     isUnchanged: items.changes.length === 0 && items.processorMainItemId === item.processorItemId,
     isOtherInterval,
     changesPeriod,
-    // In a trial, the new plan is billed from the end of the trial, so no period starts. None starts in a pause either.
+    // In a trial, the new plan is billed from the end of the trial, so no period starts. No period starts in a pause
+    // either.
     startsPeriod: changesPeriod && found.subscription.status !== 'trialing' && !found.isPaused,
     isCheaper,
   };
@@ -155,7 +156,7 @@ export function targetOf(
 
 /**
  * Whether the item does not belong to Till: it is not a plan, and it is not the item of the main plan whose price was
- * changed elsewhere. Rows from before there were add-ons do not know the item of their main plan.
+ * changed elsewhere.
  */
 function isOther(
   { processorItemId, processorPriceId }: ChangeableItem,
@@ -190,7 +191,7 @@ function wantedAddOns(
     .map((one) => ({ ...one, quantity: one.quantity ?? 1 }));
 }
 
-/** What the subscription has already may stay, unless the main plan gets another interval. */
+/** A plan that the subscription already has may stay, unless the main plan gets another interval. */
 function refuseItems(
   { items, currency }: ChangeableSubscription,
   ofTill: readonly ChangeableItem[],

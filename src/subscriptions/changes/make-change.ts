@@ -58,7 +58,7 @@ export async function changeNow(
   if (hasChangeMark(found.changeMarks, write)) return unbilled(subscription, found);
   const intended = await readTarget(parts, found, change, plans);
   await refuseChange(processor, found, change, intended);
-  // A change that the processor will refuse must not drop the pending one.
+  // If the processor would refuse a change, the change must not drop the pending one.
   const isInTime = isWithinPeriod(intended, change);
   if (isInTime) await refuseTooManyItems(parts, found, change, intended, subscription);
   const current = isInTime ? await subscriptionChanges.dropPendingChange({ ...order, which: 'all' }) : found;
@@ -107,7 +107,7 @@ export async function changeAtPeriodEnd(
     .catch(async (error: unknown) => {
       throw await planService.explainRefusal(error, planIdsOf(change));
     });
-  // A new period started meanwhile, and the change was planned for the end of the old one.
+  // A new period started meanwhile, but the change was planned for the end of the old one.
   const at = facts.pendingChange?.at ?? null;
   const followed = followedItem(facts, { processorMainItemId: item.processorItemId }, () => undefined);
   if (at !== null && at < followed.currentPeriodEnd) throw concurrentChange();

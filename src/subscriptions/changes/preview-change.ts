@@ -60,7 +60,7 @@ async function readPreview(
   const order = { ...itemsChange(change, target, subscription), found };
   const { prorationDate: _, ...undated } = order;
   const attempt = await processor.subscriptionChanges
-    // A change to the current plan and quantity bills nothing, whatever its `proration`, and its date does not matter.
+    // A change to the current plan and quantity bills nothing, whatever its `proration`, and its date has no effect.
     .preview(target.isUnchanged ? { ...undated, proration: 'none' } : order)
     .catch(async (error: unknown) => {
       throw await plans.explainRefusal(error, planIdsOf(change));
@@ -70,8 +70,8 @@ async function readPreview(
 }
 
 /**
- * Fails if the processor would refuse the number of items. Only for a change that first drops a pending one, which must
- * stay if the change is refused. It costs calls, so a change that adds no item does without it.
+ * Fails if the processor would refuse the number of items. Only for a change that first drops a pending one, because
+ * the pending one must stay if the change is refused. It costs calls, so it is skipped for a change that adds no item.
  */
 export async function refuseTooManyItems(
   parts: SubscriptionParts,
@@ -119,7 +119,7 @@ export function periodEndOf(
     return end;
   }
   end.setUTCMonth(end.getUTCMonth() + monthsPerInterval[interval] * intervalCount);
-  // The day overflowed into the next month: the last day of the month before it.
+  // The day overflowed into the next month, so the period ends on the last day of the month before.
   if (end.getUTCDate() !== start.getUTCDate()) end.setUTCDate(0);
   return end;
 }

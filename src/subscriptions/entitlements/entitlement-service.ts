@@ -43,7 +43,7 @@ interface MeterUsage {
   readonly periodEnd: Date;
 }
 
-/** What decides about the usage of a customer. */
+/** The facts that decide about the usage of a customer. */
 export interface CustomerTerms
   extends Pick<EntitledCustomer, 'customerId' | 'externalId' | 'meters' | 'readAt'> {
   /** Newest first. */
@@ -67,7 +67,7 @@ interface SubscriptionTerms extends WindowTerms {
   readonly subscriptionId: string;
 }
 
-/** How long before now a window may have ended whose usage is read: longer than a consumption may be late. */
+/** How long before now a window may have ended for its usage to be read: longer than a consumption may be late. */
 const usedSinceMs = 2 * 3_600_000;
 
 interface SubscriptionEntitlement
@@ -118,7 +118,7 @@ export class EntitlementService {
     return this.#toEntitlements(customer);
   }
 
-  /** What decides about the usage of these customers. Deleted and unknown customers are left out. */
+  /** The facts that decide about the usage of these customers. Deleted and unknown customers are left out. */
   async findTerms(customerIds: CustomerIds): Promise<readonly CustomerTerms[]> {
     const { database, store } = this.#parts;
     const found = await findByBoth(customerIds, (by, ids) => store.find(database, { by, ids }));
@@ -134,12 +134,12 @@ export class EntitlementService {
 
   #find(by: 'id' | 'externalId', ids: readonly string[]): Promise<readonly EntitledCustomer[]> {
     const { database, store, clock, processorClock } = this.#parts;
-    // Usage counts by both clocks: an application may send the time of the machine.
+    // Usage may follow either clock: an application may send the time of the machine.
     const now = Math.min(clock.now().getTime(), processorClock.now().getTime());
     return store.findWithUsage(database, { by, ids }, new Date(now - usedSinceMs));
   }
 
-  /** The time that decides about these customers. Only grace depends on it, so usually no sandbox is asked. */
+  /** The time that decides about these customers. Only grace depends on it, so the sandbox is usually not asked. */
   #timeFor(customers: readonly EntitledCustomer[]): Date | Promise<Date> {
     const { processorClock } = this.#parts;
     const mayBeInGrace = customers.some(({ subscriptions }) =>
@@ -160,7 +160,7 @@ export class EntitlementService {
         currentPeriodStart: one.currentPeriodStart,
         currentPeriodEnd: one.currentPeriodEnd,
         trialEnd: one.trialEnd,
-        // One that was never paid gave no access before it expired.
+        // A subscription that was never paid gave no access before it expired.
         endedAt: one.status === 'incomplete_expired' ? null : one.endedAt,
         graceEndedAt: judgement.reason === 'past_due' ? judgement.until : null,
         createdAt: one.createdAt,

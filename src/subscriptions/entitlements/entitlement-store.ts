@@ -47,7 +47,10 @@ interface Owner {
   readonly externalId: string | null;
 }
 
-/** The meter, the start of the window in microseconds since 1970, its number included, and what was used in it. */
+/**
+ * The meter, the start of the window in microseconds since 1970 (which includes the subscription's number), and the
+ * usage in it.
+ */
 type UsageCount = readonly [meterId: string, startMicros: number, used: number];
 
 type Nullable<T> = { readonly [K in keyof T]: T[K] | null };
@@ -55,7 +58,7 @@ type Nullable<T> = { readonly [K in keyof T]: T[K] | null };
 /** The subscriptions that decide about a customer's entitlements, newest first. */
 export interface EntitledCustomer extends Owner {
   readonly subscriptions: readonly CustomerSubscription[];
-  /** Of the windows that have not ended when the statement says so. Empty if the statement does not read them. */
+  /** The windows that have not ended at the time of the statement. Empty if the statement does not read them. */
   readonly counters: readonly UsageCount[];
   /** All active meters, of which there are at most 100. */
   readonly meters: readonly MeterTerms[];
@@ -63,7 +66,7 @@ export interface EntitledCustomer extends Owner {
   readonly readAt: Date;
 }
 
-/** What a statement reads of customers that are known by one of their ids. Deleted customers are left out. */
+/** What a statement reads about customers that are known by one of their ids. Deleted customers are left out. */
 interface Search {
   readonly by: 'id' | 'externalId';
   readonly ids: readonly string[];
@@ -71,12 +74,12 @@ interface Search {
 
 /** Reads a customer, its subscriptions and its usage in one statement, so that all are from the same snapshot. */
 export class EntitlementStore {
-  /** Whether the last statement found so many counters that every plan from then on uses their index. */
+  /** Whether the last statement found so many counters that every plan made from then on uses their index. */
   #hasManyCounters = false;
 
   /**
-   * Reads what was used in windows that end after `since`. A plan that was made while there were few counters reads all
-   * of them, and is kept. So there is one for few counters, and another that is made once there are many.
+   * Reads the usage in windows that end after `since`. A plan that was made while there were few counters reads all of
+   * them, and is kept. So there is one statement for few counters, and another one, planned later, for many.
    */
   async findWithUsage(db: Queryable, search: Search, since: Date): Promise<readonly EntitledCustomer[]> {
     const name = `find_entitlements_${search.by}${this.#hasManyCounters ? '_many' : ''}`;
@@ -85,7 +88,7 @@ export class EntitlementStore {
     return group(rows);
   }
 
-  /** Without what was used. */
+  /** The same without usage. */
   async find(db: Queryable, search: Search): Promise<readonly EntitledCustomer[]> {
     return group(
       await db.query<CustomerRow>(selections.plain[search.by], [arrayOf(search)], `find_terms_${search.by}`),

@@ -45,7 +45,7 @@ export async function payInvoice(
   return null;
 }
 
-/** What is left to pay of a subscription, as the processor shows it. */
+/** The unpaid amount of a subscription, as the processor shows it. */
 export async function readToPay(
   { subscriptions }: Pick<Processor, 'subscriptions'>,
   { processorSubscriptionId }: Pick<SubscriptionFacts, 'processorSubscriptionId'>,

@@ -73,9 +73,9 @@ export class SubscriptionTurns {
   }
 
   /**
-   * Settles what an earlier writer left open. A write that depends on it fails if that fails. A cancellation has the
-   * same result whatever the earlier write did, so it goes on, and the next writer settles the rest. False in that
-   * case.
+   * Settles the unfinished work of an earlier writer. If that fails, a write that depends on it fails too. A
+   * cancellation has the same result whatever the earlier write did, so it goes on, and the next writer settles the
+   * rest. Returns false in that case.
    */
   async #settle({ subscriptionId, claimId, goesFirst }: Writer): Promise<boolean> {
     const { settle, logger } = this.#parts;

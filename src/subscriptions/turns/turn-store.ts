@@ -8,7 +8,7 @@ export interface Writer {
   readonly claimId: string | null;
   /** The number of the process. */
   readonly owner: number;
-  /** It goes before all waiting writers. */
+  /** Whether it goes before all waiting writers. */
   readonly goesFirst: boolean;
 }
 

@@ -52,9 +52,9 @@ interface UrgentProps<Row> {
   readonly columns: readonly Column<Row>[];
 }
 
-/** Things of one kind that need attention, with their number if not all are shown. */
+/** Items of one kind that need attention, with their number if not all are shown. */
 function Urgent<Row>({ title, of: { total, data }, all, ...table }: UrgentProps<Row>) {
-  // The API counts no further.
+  // The API stops counting here.
   const number = `${total === 10_000 ? ', at least' : ''} ${new Intl.NumberFormat().format(total)}`;
   return (
     <Section title={title} aside={total > data.length && all !== undefined && <a href={all}>All{number}</a>}>
@@ -160,7 +160,7 @@ function WebhookEvents({ of }: { readonly of: NonNullable<Attention['webhookEven
   );
 }
 
-/** What an interrupted request is about, or else the id that its object would have. */
+/** The object of an interrupted request, or else the id that the new object would have. */
 function Subject({ of }: { readonly of: NonNullable<Attention['claims']>['data'][number] }) {
   const subject = subjectOf(of);
   if (subject === undefined) return <ShortId value={of.objectId} />;

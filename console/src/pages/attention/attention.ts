@@ -5,7 +5,7 @@ import type { pageOf } from '../../links.ts';
 /** Changes of these objects can change what needs attention. */
 export const urgentTypes: readonly string[] = ['payment', 'subscription', 'invoice'];
 
-/** What needs attention, in a few words for each kind of which there is any. */
+/** The items that need attention, in a few words for each kind that has any. */
 export function summaryOf(attention: Attention): readonly string[] {
   const { disputes, pastDue, endpoints, webhookEvents, claims } = attention;
   const some = [
@@ -28,7 +28,10 @@ interface Subject {
   readonly id: string;
 }
 
-/** What the requests of each operation are about, if it exists for sure: what is changed, or who gets something new. */
+/**
+ * The object that the requests of each operation concern, if it certainly exists: the changed object, or the owner of
+ * the new one.
+ */
 const subjects: Readonly<Record<string, Subject['type']>> = {
   'customers.update': 'customer',
   'plans.update': 'plan',
@@ -46,7 +49,7 @@ const subjects: Readonly<Record<string, Subject['type']>> = {
   'event_endpoints.replay': 'eventEndpoint',
 };
 
-/** What an interrupted request is about. Undefined if the object may not exist. */
+/** The object of an interrupted request. Undefined if the object may not exist. */
 export function subjectOf({
   operation,
   parentId,

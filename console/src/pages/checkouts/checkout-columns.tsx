@@ -17,7 +17,7 @@ export const checkoutColumns: readonly Column<Checkout>[] = [
 /** With the customer, for the list of all checkouts. */
 export const checkoutListColumns = checkoutColumns.toSpliced(1, 0, customerColumn());
 
-/** That an open checkout is not paid needs no attention. */
+/** An open checkout that is not paid needs no attention. */
 export function PaymentStatus({ checkout: { status, paymentStatus } }: { readonly checkout: Checkout }) {
   const unpaid = status === 'completed' && paymentStatus === 'unpaid' ? 'warn' : 'done';
   return <Status value={fieldLabel(paymentStatus)} tone={paymentStatus === 'paid' ? 'good' : unpaid} />;

@@ -11,7 +11,7 @@ import { Status } from '../../parts/status.tsx';
 import { Time } from '../../parts/values.tsx';
 import { entitlementText } from '../subscriptions/terms.ts';
 
-/** What the customer may use now, why, and until when. */
+/** The features that the customer may use now, why, and until when. */
 export function EntitlementSection({ entitlements }: { readonly entitlements: Resource<Entitlements> }) {
   const plans = usePlans();
   return (

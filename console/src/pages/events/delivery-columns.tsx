@@ -20,7 +20,7 @@ export const endpointColumn = (urlOf: (id: string) => string): Column<EventDeliv
   cell: ({ endpointId }) => <a href={pageOf('eventEndpoint', endpointId)}>{urlOf(endpointId)}</a>,
 });
 
-/** How a delivery went. */
+/** The state of a delivery. */
 export const outcomeColumns: readonly Column<EventDelivery>[] = [
   { header: 'Status', cell: (delivery) => <DeliveryStatus of={delivery} /> },
   { header: 'Attempts', cell: ({ attempt }) => attempt, isNumber: true, isMinor: true },

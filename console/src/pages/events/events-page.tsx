@@ -30,7 +30,7 @@ const columns: readonly Column<TillEvent>[] = [
   { header: 'Cause', cell: ({ cause }) => causeText(cause), isMinor: true },
 ];
 
-/** What applications are told, newest first. */
+/** The events for applications, newest first. */
 export function EventsPage() {
   return (
     <ListPage

@@ -64,13 +64,16 @@ const steps: Readonly<Record<string, Step>> = {
   },
 };
 
-/** What is left to do after an installation. It ticks itself off, and goes away when all is done. */
+/**
+ * The remaining steps after an installation. Each step is marked when it is done, and the list disappears when all are
+ * done.
+ */
 export function FirstSteps() {
   const [isHidden, setHidden] = useState(localStorage.getItem(storageName) !== null);
   const resource: Resource<Done> = useResource(
     readDone,
     isHidden ? null : [],
-    // Nothing is asked again about what is done.
+    // Steps that are done are not checked again.
     ({ objectType }) => resource.value?.[objectType] === false,
   );
   const done = resource.value;

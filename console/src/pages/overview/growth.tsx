@@ -24,14 +24,14 @@ interface LinksProps {
   readonly overview: Overview;
 }
 
-/** The list of the changes that a number adds up. Undefined if it does not have all of them. */
+/** The list of the changes that a number adds up. Undefined if the list is incomplete. */
 function movesIn(move: string, days: DayRange, { currency, overview }: LinksProps): string | undefined {
   const { movesSince, subscriptionsSince } = overview;
   const isWhole = movesSince <= days.from || movesSince === subscriptionsSince;
   return isWhole ? listOf('move', { move, currency, from: days.from, to: days.to }) : undefined;
 }
 
-/** The list of the subscribers, who are known for now only. */
+/** The list of the subscribers. It exists only for the current day. */
 function subscribersOf({ currency, overview: { asOf, endsAt } }: LinksProps): string | undefined {
   return asOf < endsAt ? listOf('subscriber', { currency }) : undefined;
 }
@@ -40,7 +40,7 @@ function Linked({ to, children }: { readonly to: string | undefined; readonly ch
   return to === undefined ? <>{children}</> : <a href={to}>{children}</a>;
 }
 
-/** The parts of a bridge in their order, and what is before each. */
+/** The parts of a bridge in their order, each with the sign before it. */
 const parts: readonly { readonly name: Part; readonly label: string; readonly sign: string }[] = [
   { name: 'start', label: 'Start', sign: '' },
   { name: 'new', label: 'New', sign: '+' },
@@ -51,7 +51,7 @@ const parts: readonly { readonly name: Part; readonly label: string; readonly si
   { name: 'end', label: 'End', sign: '=' },
 ];
 
-/** What subscriptions were worth in these days, and why that changed. */
+/** What subscriptions were worth at the start and the end of these days, and why that changed. */
 export function Growth({ of, overview }: GrowthProps) {
   const { currency, mrr } = of;
   const { from, subscriptionsSince } = overview;
@@ -91,10 +91,10 @@ function labelOf({ from, to }: Step): string {
   return from === to ? from : `${from} – ${to}`;
 }
 
-/** From the start to the end, part by part. */
+/** The parts of the bridge, from the start to the end. */
 function BridgeParts({ of, ...links }: LinksProps & { readonly of: Bridge }) {
   const linkOf = (name: Part) => {
-    // What was at the start is not listed: only now is.
+    // `start` has no link: only the current subscribers can be listed.
     if (name === 'start') return undefined;
     return name === 'end' ? subscribersOf(links) : movesIn(name, links.overview, links);
   };

@@ -18,7 +18,7 @@ import { RangePicker } from './range-picker.tsx';
 
 const counted = ['payment', 'refund', 'subscription'];
 
-/** How the business is doing, and whether Till keeps up. */
+/** The numbers of the business, and whether Till keeps up with its work. */
 export function OverviewPage() {
   const { query } = useLocation();
   // A cleared day is empty in the address.

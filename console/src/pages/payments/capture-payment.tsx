@@ -6,7 +6,7 @@ import { AmountInput, amountWithin } from '../../parts/amount-input.tsx';
 import type { Closing } from '../../parts/dialog.tsx';
 import { till } from '../../session.ts';
 
-/** Takes all or a part of what is authorised. */
+/** Captures all or part of an authorised payment. */
 export function CapturePayment({ payment, onClose }: Closing & { readonly payment: Payment }) {
   const { currency, amountCapturable: max } = payment;
   const [text, setText] = useState(moneyInput(max, currency));

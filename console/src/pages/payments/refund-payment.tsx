@@ -17,7 +17,7 @@ function refundable({ amountReceived, amountRefunded }: Payment): number {
   return amountReceived - amountRefunded;
 }
 
-/** Gives back all or a part of what was paid. */
+/** Refunds all or part of a payment. */
 export function RefundPayment({ payment, onClose }: Closing & { readonly payment: Payment }) {
   const { currency } = payment;
   const max = refundable(payment);

@@ -18,7 +18,7 @@ const steps = [
   ['31 days', 31 * daySeconds],
 ] as const;
 
-/** Lets time pass at the sandbox: trials end, subscriptions renew, payments are retried. */
+/** Moves the sandbox's clock forward: trials end, subscriptions renew, payments are retried. */
 export function ClockSection() {
   const clock = useSandbox<Clock>('/clock');
   const { isBusy, run } = useControl();

@@ -17,7 +17,7 @@ const texts: Readonly<Record<FaultKind, string>> = {
   reset_after: 'Connection lost after it acted',
 };
 
-/** What goes wrong with the next requests of Till to the sandbox. */
+/** The faults of the next requests of Till to the sandbox. */
 export function FaultsSection() {
   const faults = useSandbox<Faults>('/faults');
   const { isBusy, run } = useControl();

@@ -48,8 +48,8 @@ export async function settleWaitingChange(
 }
 
 /**
- * How the payment of a waiting change stands. If it was declined, its invoice is voided, because paying that later
- * would apply the change.
+ * The state of the payment of a waiting change. If it was declined, its invoice is voided, because a later payment of
+ * that invoice would apply the change.
  */
 export async function settleCharge(
   context: AdapterContext,
@@ -117,8 +117,8 @@ function change(
 }
 
 /**
- * Whether the processor may bill now, and so take the waiting items too. It also bills now if a free subscription
- * becomes a paid one. If no item shows a price above zero, and one shows no price at all, that is unknown.
+ * Whether the processor may bill now and therefore also take the waiting items. It also bills now if a free
+ * subscription becomes a paid one. If no item shows a price above zero and one item shows no price, that is unknown.
  */
 function mayBillNow({ found: { items }, proration, startsPeriod }: Order): boolean {
   const isUnknown =

@@ -41,8 +41,8 @@ interface Update {
 }
 
 /**
- * If there is a schedule, it decides when the subscription ends. Otherwise clearing the date also clears an end by the
- * flag. A subscription that goes on has no reason to end.
+ * A schedule decides when its subscription ends. Without one, clearing the date also clears an end that the flag has
+ * set. A subscription that continues has no cancellation reason.
  */
 function updateOf({
   change,
@@ -77,8 +77,8 @@ async function update(
 }
 
 /**
- * Without this, the schedule would set the old payment method again when its next phase begins, or end the
- * subscription. True if the schedule was changed.
+ * Without this, the schedule would set the old payment method or the old end again when its next phase begins. True if
+ * the schedule was changed.
  */
 async function changeSchedule(context: AdapterContext, order: Order): Promise<boolean> {
   const { processorPlanningId, subscription } = order.found;

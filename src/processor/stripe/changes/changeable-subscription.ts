@@ -91,7 +91,7 @@ function pendingUpdateOf(subscription: WireObject) {
   };
 }
 
-/** The latest invoice, if it is the void one of a change and has used up a discount that is not restored yet. */
+/** The latest invoice, if it is the void invoice of a change and has used up a discount that is not restored yet. */
 function unrestoredInvoiceOf(subscription: WireObject): string | null {
   const latest = subscription.optional('object', 'latest_invoice');
   if (latest === null || !restoredReasons.includes(latest.optionalText('billing_reason'))) return null;

@@ -4,7 +4,7 @@ import { fieldsOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { restoredDiscountOf } from './map-voided-invoice.ts';
 
-/** A subscription with the discounts that it and its customer have now. */
+/** A subscription with the current discounts of itself and its customer. */
 export interface DiscountedSubscription {
   readonly processorSubscriptionId: string;
   readonly hasPendingUpdate: boolean;
@@ -67,10 +67,14 @@ function mapCurrent(discount: WireObject): CurrentDiscount {
   };
 }
 
-/** The metadata key under which a subscription or a customer names the voided invoices whose discounts it has again. */
+/**
+ * The metadata key under which a subscription or a customer lists the voided invoices whose discounts were restored.
+ */
 const restoredInvoicesKey = 'till_restored';
 
-/** Till looks at as many voided invoices when a process may have died. Their ids fit into one value of the metadata. */
+/**
+ * The number of voided invoices that Till checks after a process may have died. Their ids fit into one metadata value.
+ */
 const restoredInvoicesMax = 10;
 
 export function restoredInvoicesOf(object: WireObject): readonly string[] {
@@ -78,7 +82,7 @@ export function restoredInvoicesOf(object: WireObject): readonly string[] {
   return typeof ids === 'string' ? ids.split(' ') : [];
 }
 
-/** The metadata with which the discounts of an invoice are restored in the same call. */
+/** The metadata that records the restored discounts of an invoice, in the call that restores them. */
 export function restoredMetadata(restored: readonly string[], invoiceId: string): Record<string, string> {
   return { [restoredInvoicesKey]: [invoiceId, ...restored].slice(0, restoredInvoicesMax).join(' ') };
 }

@@ -6,9 +6,9 @@ import { restoreVoided } from './restore-voided.ts';
 
 /**
  * Drops the change that waits for its payment, and releases the schedule. If another process died after it had voided
- * the invoice of a change, this restores what the invoice has taken. True if any of these was necessary. Then the
- * subscription as it was read is stale, and the dropped change may even have been paid and applied meanwhile. The calls
- * have their own processor keys, so that a repeated request repeats them.
+ * the invoice of a change, this restores what the invoice has taken. True if any of this was necessary. Then the
+ * subscription that the caller has read is stale, and the dropped change may even have been paid and applied meanwhile.
+ * The calls have their own processor keys, so that a repeated request repeats them.
  */
 export async function dropPendingChange(
   context: AdapterContext,

@@ -5,7 +5,7 @@ import { ifReadable, WireObject } from '../wire/wire-object.ts';
 /** A charge or a credit that waits for an invoice, or that an invoice bills. */
 export type InvoiceItem = ReturnType<typeof mapInvoiceItem>;
 
-/** The metadata key of an item that waited for an invoice before a change was billed. */
+/** The metadata key of an item that was waiting for an invoice before a change was billed. */
 const waitedKey = 'till_waited';
 /** The metadata key under which an item names the one that it restores. */
 const restoresKey = 'till_restores';
@@ -34,7 +34,7 @@ export function mapInvoiceItem(value: unknown) {
     periodEnd: period.moment('end'),
     taxRateIds: (ifReadable(() => item.objects('tax_rates')) ?? []).map((rate) => rate.id()),
     metadata,
-    /** Marked as an item that waited for an invoice. An item that restores another one needs no mark. */
+    /** Marked as an item that was waiting for an invoice. An item that restores another one needs no mark. */
     waited: waited !== undefined,
     /** The processor's id of the item that this item bills again, because its invoice was voided. */
     restores: restores ?? null,

@@ -3,22 +3,22 @@ import { codeOf, isOnce } from '../objects/map-subscription-terms.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
-/** An invoice that is void or will be, with what must not be lost then. */
+/** An invoice that is void, or will be, with what must be restored then. */
 export interface VoidedInvoice {
   readonly processorInvoiceId: string;
   readonly processorSubscriptionId: string | null;
-  /** Not `void` yet if it was read before. */
+  /** Not `void` yet if it was read before the void. */
   readonly status: string | null;
   readonly createdAt: Date;
-  /** What the customer's balance gains when the invoice is voided. A credit is negative. */
+  /** The change of the customer's balance when the invoice is voided. A credit is negative. */
   readonly returnedBalance: number;
   /** The processor's ids of all its discounts, in the order in which it applies them. */
   readonly discountIds: readonly string[];
-  /** Those that end with one invoice. Empty if they are not expanded. */
+  /** Its discounts for one invoice. Empty if the discounts are not expanded. */
   readonly onceDiscounts: readonly OnceDiscount[];
 }
 
-/** The invoices that end a subscription, or one of its changes, if they are voided. */
+/** The invoices whose void ends a subscription, or one of its changes. */
 export const restoredReasons: readonly (string | null)[] = ['subscription_create', 'subscription_update'];
 
 /** A discount for one invoice, of a subscription or, without one, of a customer. */
@@ -31,11 +31,11 @@ export interface OnceDiscount {
     readonly percentOff: number | null;
     readonly amountOff: number | null;
     readonly currency: string | null;
-    /** The products that it is for. Null if it is for all. */
+    /** The products to which it applies. Null if it applies to all. */
     readonly products: readonly string[] | null;
   };
   readonly promotionCodeId: string | null;
-  /** What the customer entered. */
+  /** The code that the customer entered. */
   readonly code: string | null;
   /** The coupon or the promotion code can be redeemed a limited number of times. */
   readonly isLimited: boolean;

@@ -5,8 +5,8 @@ import { WireObject } from '../wire/wire-object.ts';
 type Phase = Stripe.SubscriptionScheduleUpdateParams.Phase;
 
 /**
- * Settings of a phase that Till does not set, but the dashboard can. New phases name them again, because a phase
- * without them takes the defaults of the schedule. One-time items are not among them.
+ * Settings of a phase that only the dashboard sets. New phases repeat them, because a phase without them takes the
+ * defaults of the schedule. One-time items are not repeated.
  */
 export function settingsOf(phase: WireObject): Partial<Phase> {
   const onBehalfOf = phase.optional('reference', 'on_behalf_of');
@@ -33,8 +33,8 @@ export function settingsOf(phase: WireObject): Partial<Phase> {
 }
 
 /**
- * Whether the processor computes taxes. In the running phase, the subscription shows what applies: the phase may take
- * it from the defaults, and the processor disables it if it does not know where the customer lives.
+ * Whether the processor computes taxes. For the running phase, the subscription shows the effective value: the phase
+ * may take it from the defaults, and the processor disables it if it does not know where the customer lives.
  */
 export function taxOf(subscription: WireObject | null, phase: WireObject): Pick<Phase, 'automatic_tax'> {
   const ofPhase = phase.optional('object', 'automatic_tax');
@@ -109,7 +109,10 @@ function accountOf(
   return { type: given.text('type'), ...(account === null ? {} : { account }) };
 }
 
-/** An item of a subscription shows its discounts, or their ids. An item of a phase shows what gives them. */
+/**
+ * An item of a subscription shows its discounts, or their ids. An item of a phase shows the coupons or codes that give
+ * them.
+ */
 function itemDiscount(value: unknown): Stripe.SubscriptionScheduleUpdateParams.Phase.Item.Discount {
   if (typeof value === 'string') return { discount: value };
   const discount = WireObject.parse(value, 'discount');

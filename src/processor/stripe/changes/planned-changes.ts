@@ -46,8 +46,8 @@ export async function changeAtPeriodEnd(
     const current = await readChangeable(context, processorSubscriptionId);
     // Another request has released the schedule meanwhile.
     if (current.processorPlanningId === null) throw concurrentChange();
-    // A new schedule without a planned change would only block other changes. A change outside Till may have planned
-    // one.
+    // A new schedule without a planned change would only block other changes. A change outside Till may already have
+    // planned something.
     if (found.processorPlanningId === null && current.subscription.pendingChange === null)
       await releaseSchedule(context, current, idempotencyKey);
     throw error;
@@ -101,7 +101,7 @@ function keyUsedUp(): Failure {
   );
 }
 
-/** Sets the payment method of the subscription and of everything that its schedule plans. */
+/** Sets the payment method of the subscription and of all phases of its schedule. */
 export function setScheduledMethod(
   context: AdapterContext,
   processorSubscriptionId: string,
@@ -146,7 +146,7 @@ export async function releaseSchedule(
     send: (options) =>
       stripe.subscriptionSchedules.release(
         processorPlanningId,
-        // The end of a subscription is not part of a change of its plan.
+        // Setting an end is not part of a change of plan.
         { preserve_cancel_date: true },
         options,
       ),
@@ -205,7 +205,7 @@ async function setPhases(
     map: (response) => {
       const subscription = WireObject.parse(response, 'subscription').expectKind('subscription');
       const schedule = subscription.objectOrNull('schedule');
-      // The first page of the items is not enough.
+      // The response shows only the first page of the items.
       if (schedule === null || hasMoreItems(subscription)) return null;
       const cancelAt = subscription.optional('wholeNumber', 'cancel_at');
       const wanted = phasesOf(subscription);

@@ -14,7 +14,7 @@ import { listLost, listWaited } from './waiting-items.ts';
 type Preview = SubscriptionChangeCalls['preview'];
 type PreviewedChange = Exclude<Parameters<Preview>[0], { resumes: true }>;
 
-/** A preview whose lines are still to be read, unless the invoice shows all of them. */
+/** A preview. Its other lines are still to be read, unless the invoice shows all lines. */
 interface Previewed extends Omit<ChangePreview, 'lines'> {
   readonly id: string;
   readonly shown: readonly PreviewLine[] | null;
@@ -75,11 +75,11 @@ function previewParams(change: PreviewedChange) {
   return { ...params, items: kept };
 }
 
-/** What the void invoice of a dropped change returns to the customer. */
+/** The amount that the void invoice of a dropped change returns to the customer. */
 interface Dropped {
-  /** The items that wait again, the oldest first. */
+  /** The restored items, the oldest first. */
   readonly items: readonly InvoiceItem[];
-  /** What the customer's balance gains. A credit is negative. */
+  /** The change of the customer's balance. A credit is negative. */
   readonly returnedBalance: number;
   /** The invoice, if it has used up discounts that are restored. */
   readonly voided: VoidedInvoice | null;
@@ -88,20 +88,21 @@ interface Dropped {
 const nothing: Dropped = { items: [], returnedBalance: 0, voided: null };
 
 /**
- * The invoice that the change voids first. If there is none, the void one whose items and discounts it restores first.
+ * The invoice that the change would first void. If there is none, the void invoice whose items and discounts it would
+ * first restore.
  */
 function droppedInvoiceOf({ changeInvoiceId, unrestoredInvoiceId }: PreviewedChange['found']): string | null {
   return changeInvoiceId ?? unrestoredInvoiceId;
 }
 
-/** The change drops the one that waits, so its invoice also bills what that one has taken. */
+/** The change drops the waiting one, so its invoice also bills what the invoice of the waiting change has taken. */
 async function readDropped(context: AdapterContext, invoiceId: string): Promise<Dropped> {
   const voided = await readVoided(context, invoiceId);
   if (voided === null) return nothing;
   const { status, returnedBalance } = voided;
   // Its items may be restored already, and the processor has returned the balance.
   if (status === 'void') return { voided, returnedBalance: 0, items: await listLost(context, voided) };
-  // It was paid meanwhile.
+  // The invoice was paid meanwhile.
   if (status !== 'open' && status !== 'uncollectible') return nothing;
   return { voided, returnedBalance, items: (await listWaited(context, invoiceId)).toReversed() };
 }

@@ -37,7 +37,8 @@ export async function restoreDiscounts(
     await restoreFirstOrByTill(context, voided, [ofCustomer], ([source]) =>
       changeCustomer(context, customer, processorInvoiceId, source),
     );
-  // Another change waits for its payment. Its invoice has the discounts of the subscription, or its end restores them.
+  // Another change waits for its payment. Its invoice has the discounts of the subscription, and if that change ends,
+  // they are restored.
   if (which === 'ofCustomer' || current.hasPendingUpdate) return;
   const own = lost.filter((discount) => !isOfCustomer(discount));
   await restoreFirstOrByTill(context, voided, own, (sources) =>
@@ -46,8 +47,8 @@ export async function restoreDiscounts(
 }
 
 /**
- * The discounts that the subscription will have once those of the invoice are restored, for the preview of an invoice.
- * Null if the invoice has used up none.
+ * The discounts that the subscription will have after those of the invoice are restored. Used for previews. Null if the
+ * invoice has used up none.
  */
 export async function discountsAfterVoid(
   context: AdapterContext,
@@ -96,8 +97,8 @@ function lostDiscounts(
 }
 
 /**
- * Without the discounts that a later invoice has used: the processor had given these back. Only needed long after the
- * void, if a process died, because otherwise there is no such invoice yet.
+ * Leaves out the discounts that a later invoice has used, because the processor had given these back. Only needed long
+ * after the void, if a process died: otherwise there is no later invoice yet.
  */
 async function withoutUsed(
   { stripe, call }: AdapterContext,
@@ -134,7 +135,8 @@ async function restoreFirstOrByTill(
   if (attempt.outcome !== 'done' && lost.length > 0)
     attempt = await change(await sourcesOf(context, lost, 'till'));
   if (attempt.outcome === 'done') return;
-  // Such as an amount in a currency that the coupon has only as an option. The change itself must still end.
+  // For example, the amount is in a currency that the coupon has only as an option. The change itself must still
+  // complete.
   const { processorCode, message } = attempt;
   context.logger.warn({ processorInvoiceId, processorCode, message }, 'discount not restored');
   await change([]);
@@ -176,7 +178,7 @@ function wantedOf(
   return [...order].flatMap((id) => params.get(id) ?? []);
 }
 
-/** Sets the discounts, and notes that those of the invoice are restored. Without discounts, only the latter. */
+/** Sets the discounts, and records that those of the invoice are restored. Without discounts, it only records that. */
 function changeSubscription(
   { stripe, call }: AdapterContext,
   { processorSubscriptionId, restoredInvoices }: DiscountedSubscription,
@@ -215,7 +217,10 @@ function changeCustomer(
   });
 }
 
-/** A coupon with the effect of the discount, for one redemption. Its id follows from the discount, so there is one. */
+/**
+ * A coupon with the effect of the discount, for one redemption. Its id is derived from the discount, so there is only
+ * one.
+ */
 async function createCoupon(
   { stripe, call }: AdapterContext,
   { processorDiscountId, coupon: { percentOff, amountOff, currency, products, name }, code }: OnceDiscount,
@@ -237,7 +242,7 @@ async function createCoupon(
     idempotencyKey: keyOf(id, params),
     send: (options) => stripe.coupons.create(params, options),
     take: () => done(null),
-    // The coupon exists, or the call that redeems it is refused too.
+    // If the coupon does not exist, the call that redeems it is refused too.
     refused: (refusal) => refused('wrong_state', refusal),
   });
   return id;

@@ -12,13 +12,12 @@ import {
 import { restoreDiscounts } from './restore-discounts.ts';
 import { hasWaited, isOfCustomer, restoreWaitingItems } from './waiting-items.ts';
 
-/** A request that dies is repeated or looked up within minutes, so few voided invoices are newer than its own. */
+/** A request that dies is repeated or looked up within minutes, so few invoices are voided after its own. */
 const voidedInvoicesMax = 10;
 
 /**
- * Restores everything that a voided invoice has taken, and that the processor does not give back: the invoice items
- * that had waited for it, and then the discounts for one invoice. The processor gives back the customer's balance
- * itself.
+ * Restores what a voided invoice has taken and the processor does not give back: the invoice items that had waited for
+ * it, and then the discounts for one invoice. The processor gives back the customer's balance itself.
  */
 export async function restoreVoided(context: AdapterContext, invoiceId: string): Promise<void> {
   const invoice = await readVoided(context, invoiceId);
@@ -29,8 +28,9 @@ export async function restoreVoided(context: AdapterContext, invoiceId: string):
 }
 
 /**
- * Restores what the recently voided invoices of a subscription have taken. The process that voided them may have died.
- * A subscription that has ended has no next invoice, so only what another invoice of the customer can use is restored.
+ * Restores what the recently voided invoices of a subscription have taken, because the process that voided them may
+ * have died. A subscription that has ended has no next invoice, so only what another invoice of the customer can use is
+ * restored.
  */
 export async function restoreOfVoidedInvoices(
   context: AdapterContext,

@@ -75,7 +75,7 @@ export function phasesWithMethod(subscription: WireObject, paymentMethodId: stri
 }
 
 /**
- * The payment method that each phase of the subscription's schedule charges, from the current one on. Null if it is the
+ * The payment method that each phase of the subscription's schedule charges, from the current one on. Null for the
  * customer's default. Empty if there is no schedule, or if it has ended.
  */
 export function scheduledMethods(subscription: WireObject): readonly (string | null)[] {
@@ -88,8 +88,8 @@ export function scheduledMethods(subscription: WireObject): readonly (string | n
 }
 
 /**
- * Whether the subscription has a schedule whose last phase runs, after which the subscription continues unchanged. A
- * schedule with a single phase may be one that a change has just created, so it does not count.
+ * Whether the last phase of the subscription's schedule is running, after which the subscription continues unchanged. A
+ * schedule with a single phase does not count, because a change may have just created it.
  */
 export function isScheduleSpent(subscription: WireObject): boolean {
   const schedule = subscription.optional('object', 'schedule');
@@ -126,7 +126,7 @@ function openPhases(subscription: WireObject): OpenPhases {
   return { past, current, later };
 }
 
-/** The settings that a phase must name, because the subscription loses them otherwise. */
+/** The settings that a phase must repeat, because the subscription loses them otherwise. */
 function termsOf(subscription: WireObject): Partial<Phase> {
   const method = subscription.referenceOrNull('default_payment_method');
   const discounts = subscription.array('discounts').map((discount) => ({ discount: idOf(discount) }));
@@ -136,7 +136,7 @@ function termsOf(subscription: WireObject): Partial<Phase> {
   };
 }
 
-/** A phase that does not name the end of a running trial ends the trial. */
+/** A phase that does not repeat the end of a running trial ends the trial. */
 function trialOf(subscription: WireObject): Partial<Phase> {
   if (subscription.text('status') !== 'trialing') return {};
   return { trial_end: subscription.wholeNumber('trial_end') };

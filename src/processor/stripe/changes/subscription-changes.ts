@@ -22,7 +22,7 @@ export function createSubscriptionChangeCalls(context: AdapterContext): Subscrip
       (await dropPendingChange(context, found, idempotencyKey, which))
         ? readChangeable(context, found.subscription.processorSubscriptionId)
         : found,
-    // The process may have died between the declined charge and the end of the pending update, or after that.
+    // The process may have died after the declined charge, before or after the pending update ended.
     settleAbandonedChange: async ({ processorSubscriptionId, idempotencyKey }) => {
       const found = await readChangeable(context, processorSubscriptionId);
       await settleCharge(context, found, idempotencyKey);

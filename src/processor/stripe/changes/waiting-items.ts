@@ -38,7 +38,7 @@ export async function markWaitingItems(
 }
 
 /**
- * Creates the items of a voided invoice that had waited for it again, because the processor does not restore them. Each
+ * Creates again the items of a voided invoice that had waited for it, because the processor does not restore them. Each
  * item is created once: its processor key is derived from the item that it restores. After the processor has forgotten
  * that key, the new item still names the restored one.
  */
@@ -113,9 +113,7 @@ async function restore({ stripe, call }: AdapterContext, item: InvoiceItem): Pro
   if (attempt.outcome !== 'done') throw notReached(attempt, 'invoice', 'void');
 }
 
-/**
- * A change and a new period create only items of their subscription, so any other item has waited, even without a mark.
- */
+/** A change or a new period creates only items of its subscription. Any other item had waited, even without a mark. */
 export function hasWaited(item: InvoiceItem): boolean {
   return isMarked(item) || isOfCustomer(item);
 }

@@ -37,7 +37,7 @@ const readInvoice: EventReader = (object, asOf) => ({
   subject: 'invoice',
   facts: [mapInvoice(object, asOf)],
 });
-/** If the subscription has ended, the customer's items and discount must wait for another invoice. */
+/** If the subscription has ended, another invoice must bill the customer's items and use the discount. */
 const readVoidedInvoice: EventReader = (object, asOf) => {
   const facts = mapInvoice(object, asOf);
   return { subject: 'invoice', facts: [mayHaveTaken(object) ? { ...facts, mayLose: true } : facts] };
@@ -75,7 +75,7 @@ const readChangedSubscription: EventReader = (object) => {
   return { subject: 'changedSubscription', facts: id ? [{ processorSubscriptionId: id }] : [] };
 };
 
-/** The stored event names the customer that had the payment method. */
+/** The stored event names the customer to whom the payment method belonged. */
 const readDetachedMethod: EventReader = (object) => {
   const method = WireObject.parse(object, 'payment_method').expectKind('payment_method');
   const processorCustomerId = method.optional('reference', 'customer');
@@ -142,8 +142,8 @@ const readRefundedCharge: EventReader = (object, asOf) => {
 };
 
 /**
- * The processor's event types that change a mirror, and how each is read. Any other is stored, acknowledged and counted
- * as ignored.
+ * The processor's event types that change a mirror, and how each is read. Any other event is stored, acknowledged and
+ * counted as ignored.
  */
 const readers = {
   'payment_intent.created': readPayment,
@@ -213,5 +213,5 @@ const readers = {
 
 export const eventReaders: ReadonlyMap<string, EventReader> = new Map(Object.entries(readers));
 
-// The keys of an object are those of its type.
+// The keys of an object have the type of its fields.
 export const eventTypes = Object.keys(readers) as readonly (keyof typeof readers)[];

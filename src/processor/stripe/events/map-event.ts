@@ -24,7 +24,7 @@ function contentOf(event: WireObject): EventContent {
   return { ...factsOf(event), write: causingWriteOf(event) };
 }
 
-/** The call that caused an event. Null if none did, or if the event does not show it. */
+/** The call that caused an event. Null if no call caused it, or if the event does not show it. */
 function causingWriteOf(event: WireObject): CausingWrite | null {
   return ifReadable(() => {
     const request = event.has('request') ? event.objectOrNull('request') : null;
@@ -51,7 +51,7 @@ export function mapEventEnvelope(value: unknown): ProcessorEvent {
   return mapReceivedEvent(value).event;
 }
 
-/** The same, and the content of the event as it is stored. */
+/** The same fields, and the content of the event as it is stored. */
 export function mapReceivedEvent(value: unknown): Omit<ReceivedEvent, 'outcome'> {
   const event = WireObject.parse(value, 'event').expectKind('event');
   const object = event.object('data').object('object');

@@ -48,7 +48,7 @@ export function redactEvent(event: unknown): Omit<RedactedForms, 'payload'> & { 
   const redacted = redactValue(event);
   const { type, [erasedMark]: erased } = record(event);
   if (erased === true) return { value: redacted, erasedPayload: null };
-  // No mirror reads this event yet. A later release that reads it must not conclude that its metadata is empty.
+  // No mirror reads this event yet. A later release that does must not conclude that its metadata is empty.
   if (isOwned(type) && !eventReaders.has(type)) return { value: erasedForm(redacted), erasedPayload: null };
   const kept = {
     ...linksOf(event),
@@ -69,7 +69,7 @@ function erasedForm(redacted: unknown): object {
   return { ...record(redacted), [erasedMark]: true };
 }
 
-/** Like `redactPayload`, for a stored event. One that is not JSON has no content. */
+/** Like `redactPayload`, for a stored event. A payload that is not JSON has no content. */
 export function redactStored(payload: string): RedactedForms {
   try {
     return redactPayload(JSON.parse(payload));
@@ -118,7 +118,7 @@ function redactValue(value: unknown): unknown {
     const before = fields[name];
     const after = before === null ? null : redactField(kind, name, before);
     if (after === before) continue;
-    // It has every field as its own, so that the assignment changes no prototype, whatever the name.
+    // The object has each field as its own, so the assignment changes no prototype, whatever the name.
     copy ??= { ...fields };
     copy[name] = after;
   }
@@ -137,7 +137,10 @@ function redactField(kind: unknown, name: string, field: unknown): unknown {
 
 type Content = 'metadata' | 'secret' | 'personal' | 'other';
 
-/** What fields of a name contain. Every event has the same few hundred names, so each is examined once. */
+/**
+ * The kind of content by the name of a field. Every event has the same few hundred names, so each name is examined
+ * once.
+ */
 const contents = new Map<string, Content>();
 /** The processor uses about a thousand short names. Names that a sender invents must not fill the memory. */
 const contentsMax = 10_000;
@@ -192,7 +195,7 @@ function onlyDispute(fields: Readonly<Record<string, unknown>>): object {
   };
 }
 
-/** A reference. Of an expanded object, its id and the payment intent that it belongs to. */
+/** A reference. An expanded object is reduced to its id and the payment intent that it belongs to. */
 function onlyLinks(reference: unknown): unknown {
   if (typeof reference !== 'object' || reference === null) return redactValue(reference);
   const { payment_intent, ...fields } = record(reference);
@@ -228,7 +231,7 @@ function onlyBilledPeriod(line: Readonly<Record<string, unknown>>): object {
   };
 }
 
-/** An id of the processor, which a mark names. */
+/** An id of the processor, in a mark. */
 const idShape = /^[a-z]{2,10}_[A-Za-z0-9]{1,255}$/;
 
 /** Till's id, the id of the checkout, and the mark of the main plan in a pending update. */

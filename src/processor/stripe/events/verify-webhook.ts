@@ -17,8 +17,8 @@ const toleranceSeconds = 300;
 const nestingDepthMax = 100;
 
 /**
- * Whether the bytes are an event, signed with one of the secrets at about this time. The official package would accept
- * any time in the future and the last of several times, and takes three times as long, because it converts the body to
+ * Whether the bytes are an event that was signed with one of the secrets at about this time. The official package would
+ * accept any future time and the last of several times, and takes three times as long, because it converts the body to
  * text and back.
  */
 export function verifyWebhook(
@@ -37,7 +37,7 @@ export function verifyWebhook(
       `The signature's timestamp is more than ${toleranceSeconds} seconds from the current time. Check both clocks.`,
     );
   }
-  // The processor signs text, so no signature of its covers other bytes.
+  // The processor signs text, so a valid signature never covers other bytes.
   if (!isUtf8(body) || !secrets.some((secret) => isSignedWith(secret, body, header))) {
     return badSignature(
       'No signature matches. Check that PROCESSOR_WEBHOOK_SECRET belongs to this webhook endpoint.',
@@ -74,7 +74,7 @@ function readSigned(text: string): VerifiedWebhook {
 
 interface SignatureHeader {
   readonly signedAtSeconds: number;
-  /** All have the length of a digest. */
+  /** All signatures have the length of a digest. */
   readonly signatures: readonly string[];
 }
 
@@ -94,7 +94,7 @@ function parseHeader(header: string): SignatureHeader | null {
 const timeDigits = /^\d{1,12}$/;
 const signaturePart = /^v1=[0-9a-f]{64}$/;
 
-/** Stops at `depthMax`, however deep the value is. */
+/** Stops at `depthMax`, so that a deeper value does not overflow the stack. */
 function isDeeperThan(value: unknown, depthMax: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (depthMax === 0) return true;

@@ -56,7 +56,7 @@ const failed: readonly string[] = ['requires_payment_method', 'canceled'];
 function declinedOf(intent: WireObject): Declined | null {
   if (!failed.includes(intent.text('status'))) return null;
   const failure = failureOf(intent);
-  // The bank requires the customer, who can still authenticate with the same card.
+  // The bank requires the customer to act. The customer can still authenticate with the same card.
   if (failure === null || failure.code === 'authentication_required') return null;
   const { declineCode, message } = failure;
   return {

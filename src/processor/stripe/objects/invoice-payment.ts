@@ -86,7 +86,7 @@ function sendFinalize({ stripe, call }: AdapterContext, processorInvoiceId: stri
     send: (options) =>
       stripe.invoices.finalizeInvoice(
         processorInvoiceId,
-        // Otherwise the processor would charge the invoice by itself later, even after the customer has paid another
+        // Otherwise the processor would later charge the invoice by itself, even after the customer has paid another
         // way.
         { auto_advance: false },
         options,

@@ -106,11 +106,11 @@ function isProration(details: WireObject): boolean {
 }
 
 /**
- * The end of the period that these lines pay for. A proration does not count: its charge pays only for a change within
- * a period that another invoice bills, and its credit gives time back. An item that was added to the invoice does not
- * count either. Usage is billed for the period before, so the periods that start last count. If they have several
- * intervals, the shortest one counts, because the invoice does not say which is the main plan's: see decision 0012.
- * Undefined if a line does not show its period.
+ * The end of the period that these lines pay for. Prorations do not count: a charge pays only for a change within a
+ * period that another invoice bills, and a credit returns time. Items that were added to the invoice do not count
+ * either. Usage is billed for the period before, so only the periods that start last count. If they have several
+ * intervals, the shortest counts, because the invoice does not say which interval is the main plan's: see decision
+ * 0012. Undefined if a line does not show its period.
  */
 export function coversUntilOf(
   lines: readonly WireObject[] | null,

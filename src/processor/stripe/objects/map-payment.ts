@@ -54,13 +54,15 @@ export function mapPayment(value: unknown, asOf: AsOf): PaymentFacts {
   };
 }
 
-/** Before a payment succeeds nothing is received, so the amount is required only then. */
+/** Before a payment succeeds nothing is received, so the amount is required only after that. */
 function amountReceivedOf(intent: WireObject, status: PaymentFacts['status']): number {
   if (status === 'succeeded') return intent.amount('amount_received');
   return intent.optional('amount', 'amount_received') ?? 0;
 }
 
-/** Only an authorised payment has an amount to capture. An amount that cannot be read must not lose the status. */
+/**
+ * Only an authorised payment has an amount to capture. If that amount cannot be read, the status must still be used.
+ */
 function amountCapturableOf(intent: WireObject): number {
   if (intent.text('status') !== 'requires_capture') return 0;
   return intent.optional('amount', 'amount_capturable') ?? 0;

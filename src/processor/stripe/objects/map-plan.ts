@@ -63,7 +63,7 @@ function recurrenceOf(price: WireObject): Pick<PriceFacts, 'interval' | 'interva
   return recurrence ?? { interval: null, intervalCount: 1 };
 }
 
-/** Why a price cannot be a Till plan. Fields that the response leaves out do not count. */
+/** Why a price cannot be a Till plan. A field that the response leaves out is no obstacle. */
 export function obstacleOf(price: WireObject): { readonly obstacle?: PriceObstacle } {
   const shown = (field: string) => price.has(field) && price.raw(field) !== null;
   const usage = price.optional('object', 'recurring')?.optionalText('usage_type');

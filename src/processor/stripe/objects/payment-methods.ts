@@ -95,7 +95,7 @@ function createReads(context: AdapterContext): Reads {
 
 type Writes = Pick<PaymentMethodCalls, 'setDefault' | 'setDefaultOfSubscription' | 'detach'>;
 
-/** Till has read both objects of each call just before, so any refusal is about the state of one of them. */
+/** Till has just read both objects of each call, so any refusal is about the state of one of them. */
 function createWrites(context: AdapterContext): Writes {
   const { stripe, call } = context;
   return {
@@ -157,7 +157,7 @@ function currentFacts(response: unknown, asOf: AsOf): SubscriptionFacts | null {
   return facts?.metadata === null ? null : facts;
 }
 
-/** A response that does not show the change does not prove it. */
+/** If a response does not show the change, the change may not have been made. */
 function requireChange(isChanged: boolean, kind: string): Attempt<null> {
   if (!isChanged) throw new UnmappableError(`the ${kind} does not show the change`);
   return done(null);

@@ -180,7 +180,7 @@ function creationParams(payment: NewPayment & Marking): Stripe.PaymentIntentCrea
     customer: processorCustomerId,
     amount,
     currency,
-    // Payment methods that redirect need a return URL and a customer who is there.
+    // Payment methods that redirect need a return URL and a customer who is present.
     automatic_payment_methods: { enabled: true, ...(payment.offSession ? { allow_redirects: 'never' } : {}) },
     metadata: { ...payment.metadata, ...creationMetadata(payment) },
     ...(description === undefined ? {} : { description }),
@@ -191,7 +191,7 @@ function creationParams(payment: NewPayment & Marking): Stripe.PaymentIntentCrea
   };
 }
 
-/** Every refusal is about the payment's state or the amount, except for an amount that no payment can have. */
+/** Every refusal is about the payment's state or the amount, except for amounts that are never valid. */
 function isAboutCapture({ status, code }: Refusal): boolean {
   return code === null ? status === 400 : captureCodes.includes(code);
 }

@@ -16,7 +16,7 @@ const repeatableMarks = { true: 'true', false: 'false' } as const;
 const featureKeysMax = featuresMax / 2;
 const featureKeys = Array.from({ length: featureKeysMax }, (_, index) => `till_features_${index + 1}`);
 
-/** What a change of a plan changes of its price. */
+/** The metadata of the price that a change of a plan changes. */
 export interface PriceChange {
   readonly addOn?: boolean | undefined;
   readonly repeatable?: boolean | undefined;
@@ -83,7 +83,7 @@ export function changedPriceMetadata({ addOn, repeatable }: PriceChange): Metada
   };
 }
 
-/** Those of these metadata values that are marks of Till. */
+/** The entries of this metadata that are marks of Till. */
 export function priceMarksOf(metadata: Metadata): Metadata {
   const { [addOnKey]: addOn, [repeatableKey]: repeatable } = metadata;
   return {
@@ -108,7 +108,7 @@ function packFeatures(features: PlanFeatures): readonly string[] {
   for (const [key, value] of Object.entries(features).sort(([a], [b]) => (a < b ? -1 : 1))) {
     const feature = `${JSON.stringify(key)}:${JSON.stringify(value)}`;
     const longer = packed === '' ? feature : `${packed},${feature}`;
-    // The braces are two more characters.
+    // The braces add two characters.
     const fits = longer.length + 2 <= metadataValueLengthMax;
     if (!fits) texts.push(`{${packed}}`);
     packed = fits ? longer : feature;

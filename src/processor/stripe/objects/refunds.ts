@@ -76,8 +76,8 @@ function createMapping({ logger }: AdapterContext) {
 }
 
 /**
- * Till never requests more than the mirror shows as left of a succeeded payment. So a refusal of the state or the
- * amount means that the mirror is stale. The refusal of an amount that is too large has no code.
+ * Till never requests more than the mirror shows as refundable for a succeeded payment. So a refusal because of the
+ * state or the amount means that the mirror is stale. The refusal of an amount that is too large has no code.
  */
 function isAboutState({ code, param }: Refusal): boolean {
   return code === null ? param !== 'reason' : stateCodes.includes(code);

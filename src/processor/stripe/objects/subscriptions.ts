@@ -148,8 +148,7 @@ function createChanges(context: AdapterContext): Pick<SubscriptionCalls, 'update
             options,
           ),
         take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf)),
-        // Of the caller's values, the call carries only a comment, so any other refusal is about the subscription's
-        // state.
+        // The call carries only a comment from the caller, so any other refusal is about the subscription's state.
         refused: missingOrWrongState,
       }),
 

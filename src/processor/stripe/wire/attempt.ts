@@ -8,12 +8,12 @@ export function done<T>(value: T, response?: unknown): Attempt<T> {
   return { outcome: 'done', value, ...(isReplayed(response) ? { isReplayed: true } : {}) };
 }
 
-/** The object of the call does not exist, as opposed to an object that the call only refers to. */
+/** The object of the call itself does not exist, and not an object that the call only refers to. */
 export function isMissing(refusal: Refusal): boolean {
   return refusal.status === 404 && refusal.code === 'resource_missing';
 }
 
-/** For reads of objects that need not exist. */
+/** For reads of objects that may not exist. */
 export function nullIfMissing(refusal: Refusal): null | undefined {
   return isMissing(refusal) ? null : undefined;
 }

@@ -198,8 +198,8 @@ async function waitToRetry(
 }
 
 /**
- * The package formats a stack trace at every call, in case the call fails. All frames would take as long as the rest of
- * its work, and Till shows and logs its own failures. Only the synchronous part of `send` has the short stack.
+ * The package formats a stack trace at every call, in case the call fails. A full trace would take as long as the rest
+ * of its work, and Till shows and logs its own failures. Only the synchronous part of `send` runs with the short trace.
  */
 function withShortStack<T>(send: () => T): T {
   const { stackTraceLimit } = Error;

@@ -68,7 +68,7 @@ interface Exchanged {
   readonly text: string;
 }
 
-/** Resolves with the complete response. With plain listeners: every created payment passes here. */
+/** Resolves with the complete response. It uses plain listeners, because every created payment passes here. */
 function exchange(request: http.ClientRequest, timeoutMs: number): Promise<Exchanged> {
   const { promise, resolve, reject } = Promise.withResolvers<Exchanged>();
   const fail = (error: unknown) => {

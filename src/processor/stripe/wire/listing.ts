@@ -14,7 +14,7 @@ const pageSize = 100;
 export const resyncPagesMax = 1_000_000;
 
 /**
- * Ten thousand objects: more than one customer has in a day, or than the processor's search does not show yet. A longer
+ * Ten thousand objects: more than one customer has in a day, and more than the processor's search lags behind. A longer
  * listing is a sign of another problem, and must not use up the processor's rate limit.
  */
 const lookUpPagesMax = 100;

@@ -26,9 +26,9 @@ export interface FailedCall {
   readonly worthRetrying: boolean;
   /** Whether the call may have taken effect. */
   readonly maybeDone: boolean;
-  /** Another request is in the way for a while, so more attempts are worth it. */
+  /** Another request blocks the object for a while, so more attempts are worthwhile. */
   readonly isConflict?: true;
-  /** Only this object is in the way. */
+  /** Only this object is blocked. */
   readonly isOfObject?: true;
   readonly retryAfterSeconds?: number;
   readonly replayed?: boolean;
@@ -96,7 +96,8 @@ export function classifyError(error: unknown, operation: ProcessorOperation): Fa
   }
   if (error instanceof Stripe.errors.StripeIdempotencyError) {
     // Only Till uses the processor key, so an earlier call of Till has used it: for the same request, whose claim is
-    // lost, or for one that was refused. What it created can be looked up. The processor key cannot be used again.
+    // lost, or for a request that was refused. Till can look up what that call created. It cannot use the processor key
+    // again.
     return { ...invalidResponse('it has another request under the same idempotency key'), replayed: true };
   }
   if (status === 404 && !codesOfMissing.includes(error.code)) {
@@ -170,7 +171,7 @@ function limited(error: StripeError, operation: ProcessorOperation): FailedCall 
       ...{ isOfObject, maybeDone: false },
       detail: 'The processor limits how often this object changes. Retry later.',
     }),
-    // No time within the deadline is long enough.
+    // No delay within the deadline is long enough.
     worthRetrying: false,
     retryAfterSeconds: Math.max(retryAfterSecondsOfLimit, retryAfterOf(error)),
   };

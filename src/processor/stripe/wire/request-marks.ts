@@ -82,8 +82,8 @@ interface Searched {
 }
 
 /**
- * Like `findMarked`, among all objects of a kind. Uses the processor's search, and lists the objects that are too new
- * for it.
+ * Like `findMarked`, for an object without a parent. Uses the processor's search, and lists the objects that are too
+ * new for it.
  */
 export async function searchMarked(
   context: AdapterContext,

@@ -8,7 +8,7 @@ const keptMax = 10_000;
 /** Ids are shorter, so longer values are not kept. */
 const idLengthMax = 64;
 
-/** Between the values of a path, and of a body in the form of a query. */
+/** Separates the values of a path, and those of a form-encoded body. */
 const separators = /[/?&=]/;
 
 /** A call as it is sent. */
@@ -32,8 +32,9 @@ export class SentWrites {
   /** By processor key, or by the path of a write without one. Oldest first. */
   readonly #byName = new Map<string, SentWrite>();
   /**
-   * What a request has named to the processor: the processor's ids, Till's ids, and all other short values. One text
-   * for each request: thousands of sets, each kept for half a minute, would keep the garbage collector busy.
+   * The values that a request has sent to the processor: the processor's ids, Till's ids, and all other short values.
+   * They are one text for each request: thousands of sets, each kept for half a minute, would keep the garbage
+   * collector busy.
    */
   readonly #named = new WeakMap<Cause, string>();
   readonly #elapsedMs: () => number;

@@ -36,13 +36,13 @@ export function mainMarkOf(object: WireObject): string | null {
 
 /** The metadata key under which the results of a checkout carry its id. */
 export const checkoutIdKey = 'till_checkout';
-/** The metadata keys of what a session does not show: the digest of its terms, and its trial. */
+/** The metadata keys for values that a session does not show: the digest of its terms, and its trial. */
 const termsKey = 'till_terms';
 const trialKey = 'till_trial_days';
 
 type SentCheckout = Omit<NewCheckout, 'idempotencyKey'>;
 
-/** What the session of a checkout carries beside the id and the mark. */
+/** The metadata of a checkout's session, beside the id and the mark. */
 export function checkoutMetadata({ resultId, terms, sold }: SentCheckout): Record<string, string> {
   const days = sold.mode === 'subscription' ? sold.trialPeriodDays : 0;
   return {
@@ -55,7 +55,7 @@ export function checkoutMetadata({ resultId, terms, sold }: SentCheckout): Recor
 /** The metadata key under which a session carries the id of its future subscription or payment. */
 const resultKeys = { subscription: 'till_subscription', payment: 'till_payment' } as const;
 
-/** What the subscription, the payment or the setup of a checkout carries: its own id, and that of the checkout. */
+/** The metadata of the subscription, the payment or the setup of a checkout: its own id, and that of the checkout. */
 export function resultMetadata({ id, resultId, sold, metadata }: SentCheckout): Record<string, string> {
   return {
     ...metadata,

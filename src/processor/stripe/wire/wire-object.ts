@@ -15,8 +15,8 @@ const currencyCode = /^[a-z]{3}$/;
 export const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 
 /**
- * A JSON object of the processor, read field by field. An absent field is not the same as null: if an API version moved
- * a field, the result must be an error that names it, and never a null.
+ * A JSON object of the processor, read field by field. An absent field differs from null: if an API version moved a
+ * field, the result must be an error that names the field, and never null.
  */
 export class WireObject {
   readonly path: string;
@@ -62,7 +62,7 @@ export class WireObject {
 
   /**
    * A field that Till only shows, or that the processor sometimes leaves out. Null if it is absent or unreadable,
-   * because a charge must not be lost for such a field. Most objects lack some of these, so this never throws.
+   * because a charge must not be lost for such a field. Most objects lack some of these fields, so this never throws.
    */
   optional<K extends keyof typeof kinds>(kind: K, field: string): Read<K> | null {
     const value = kinds[kind](this.#fields[field], this.path, field);
