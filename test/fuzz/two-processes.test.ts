@@ -10,11 +10,11 @@ import { seededRuns } from '../support/seeds.ts';
 import { startTill } from '../support/till.ts';
 import { until } from '../support/until.ts';
 import { signWebhook } from '../support/webhook-events.ts';
-import { createCallers } from './callers.ts';
+import { createCallers, type FuzzCaller } from './callers.ts';
 import { type Case, Coverage, nameOf } from './coverage.ts';
 import { fuzz, inAnyOrder } from './fuzz.ts';
 import { IdPool } from './id-pool.ts';
-import { knownText } from './operation-parts.ts';
+import { type FuzzRequest, knownText } from './operation-parts.ts';
 import { findRecipe } from './recipes/find-recipe.ts';
 import type { Scene } from './recipes/recipe.ts';
 import { requestsTo } from './request-values.ts';
@@ -23,7 +23,7 @@ import { startTills } from './tills.ts';
 
 /** Requests that are in progress at once. */
 const lanes = 8;
-/** Rounds of one request of each caller to each operation, about 850 together. */
+/** Rounds of one request of each caller to each operation, about 1,100 together. */
 const amount = { short: 1, long: 40 };
 /** It deletes everything, so it comes last. */
 const reset = 'POST /api/v1/sandbox/reset 200';
@@ -75,11 +75,16 @@ describe('two processes on one database and one Redis', { skip: skipWithoutRedis
     for (const { repeat } of seededRuns('FUZZ', amount)) t.diagnostic(repeat);
     const callers = await createCallers(scene);
     const idPool = await createPool(scene);
-    const requests = document.operations.flatMap((operation) =>
-      callers.map((caller) =>
-        fc.oneof(...requestsTo(operation).values()).map((request) => ({ request, caller })),
-      ),
-    );
+    const admin = callers.find(({ name }) => name === 'admin') ?? assert.fail();
+    const requests = document.operations.flatMap((operation) => {
+      const kinds = [...requestsTo(operation).values()];
+      const of = (caller: FuzzCaller) => (request: FuzzRequest) => ({ request, caller });
+      // Of one kind from each caller, and of each kind from one who may do everything.
+      return [
+        ...callers.map((caller) => fc.oneof(...kinds).map(of(caller))),
+        ...kinds.map((kind) => kind.map(of(admin))),
+      ];
+    });
     await fuzz(amount, inAnyOrder(requests), async (round) => {
       await idPool.refill();
       await inLanes(round, ({ request, caller }) => sender.sendAs(caller, idPool.fillIn(request)));
