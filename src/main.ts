@@ -1,3 +1,3 @@
-import { serve } from './till/serve.ts';
+import { serve } from '#runtime/composition/serve.ts';
 
 process.exit(await serve(process.env));

@@ -119,7 +119,7 @@ const longestFirst = [
 ];
 
 const root = resolve(import.meta.dirname, '..');
-// Hundreds of processes load the same source; see src/platform/require-node.mjs.
+// Hundreds of processes load the same source; see src/runtime/require-node.mjs.
 process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/till');
 
 const { positionals } = parseArgs({ allowPositionals: true });

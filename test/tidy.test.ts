@@ -34,16 +34,22 @@ interface Import {
 const imports: readonly Import[] = source.flatMap(({ path, text }) =>
   [
     ...text.matchAll(
-      /^(?:import|export)( type)?[^;]*?from '(\.[^']+)'|import\('(\.[^']+)'\)|^import '(\.[^']+)'/gms,
+      /^(?:import|export)( type)?[^;]*?from '([.#][^']+)'|import\('([.#][^']+)'\)|^import '([.#][^']+)'/gms,
     ),
   ].map(([, type, named, dynamic, bare]) => ({
     from: path,
-    to: relative(root, join(root, dirname(path), named ?? dynamic ?? bare ?? ''))
-      .split(sep)
-      .join('/'),
+    to: pathOf(path, named ?? dynamic ?? bare ?? ''),
     isType: type !== undefined,
   })),
 );
+
+/** The file that an import names: `#core/errors.ts` is in src, and others are relative. */
+function pathOf(from: string, name: string): string {
+  if (name.startsWith('#')) return `src/${name.slice(1)}`;
+  return relative(root, join(root, dirname(from), name))
+    .split(sep)
+    .join('/');
+}
 
 /** The packages that are loaded when a file runs. */
 const packageImports = source.flatMap(({ path, text }) =>
@@ -53,35 +59,25 @@ const packageImports = source.flatMap(({ path, text }) =>
     ),
   ]
     .map(([, named, dynamic]) => ({ path, name: named ?? dynamic ?? '' }))
-    .filter(({ name }) => !name.startsWith('.')),
+    .filter(({ name }) => !/^[.#]/.test(name)),
 );
 
-const domains = [
-  'customers',
-  'plans',
-  'payments',
-  'subscriptions',
-  'invoices',
-  'checkouts',
-  'usage',
-  'payment-methods',
-  'portal',
-  'keys',
-  'audit',
-  'console',
-  'overview',
-  'attention',
-  'idempotency',
-  'events',
-  'webhooks',
-  'sync',
-  'import',
-  'resync',
-  'events',
-];
+/** From the ground up. A wing imports only those before it. */
+const wings = ['core', 'processor', 'http', 'engine', 'features', 'operators', 'runtime'];
+/** The floors of the house: nothing in `processor` and `http` imports the other. */
+const floorOf = (wing: string) => (wing === 'http' ? wings.indexOf('processor') : wings.indexOf(wing));
 const roleOf = (path: string) => /-(routes|service|store)\.ts$/.exec(path)?.[1];
-const isModel = (path: string) => path.startsWith('src/model/');
-const moduleOf = (path: string) => (path.startsWith('src/') ? (path.split('/')[1] ?? '') : '');
+const isModel = (path: string) => path.startsWith('src/core/model/');
+const wingOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1] ?? '';
+/** A folder of a wing, or a file that stands alone. Empty outside of src. */
+const moduleOf = (path: string) => {
+  const [src, wing = '', room = '', ...rest] = path.split('/');
+  if (src !== 'src') return '';
+  return rest.length === 0 || wing === 'http' || wing === 'processor' ? wing : `${wing}/${room}`;
+};
+/** What mirrors share is a part of every store. */
+const hasOwnStores = (module: string) =>
+  /^(engine|features|operators)\//.test(module) && module !== 'engine/mirrors';
 
 function breaches(rule: (edge: Import) => boolean): readonly string[] {
   return imports.filter(rule).map(({ from, to }) => `${from} imports ${to}`);
@@ -93,7 +89,7 @@ test('the walk over the files finds the project', () => {
 
 test('only the composition root knows the adapter', () => {
   const isAdapter = (path: string) => path.startsWith('src/processor/stripe/');
-  const adapterUsers = ['src/till/compose-parts.ts', 'src/till/start.ts'];
+  const adapterUsers = ['src/runtime/composition/compose-parts.ts', 'src/runtime/composition/start.ts'];
   assert.deepEqual(
     breaches(({ from, to }) => isAdapter(to) && !isAdapter(from) && !adapterUsers.includes(from)),
     [],
@@ -106,8 +102,8 @@ test('the service never imports the sandbox, save the lines that start it, and t
       ({ from, to }) =>
         from.startsWith('src/') &&
         to.startsWith('sandbox/') &&
-        !from.startsWith('src/till/compose') &&
-        from !== 'src/cli/commands/sandbox.ts',
+        !from.startsWith('src/runtime/composition/compose') &&
+        from !== 'src/runtime/cli/commands/sandbox.ts',
     ),
     [],
   );
@@ -128,13 +124,13 @@ test('the console uses the entry of the client, and of the service only constant
   const types = source
     .filter(({ path }) => path.startsWith('console/'))
     .flatMap(({ path, text }) =>
-      [...text.matchAll(/^import (?:type )?\{[^}]*\} from '(?:\.\.\/)+(src\/[^']+)'/gm)]
+      [...text.matchAll(/^import (?:type )?\{[^}]*\} from '#([^']+)'/gm)]
         .filter(([statement]) => /\btype\b/.test(statement))
-        .map(([, to]) => `${path} imports a type of ${to}`),
+        .map(([, to]) => `${path} imports a type of src/${to}`),
     );
   // The OpenAPI document leaves the controls of the sandbox out, so the client has no types of them.
   assert.deepEqual(types, [
-    'console/src/pages/sandbox/sandbox-api.ts imports a type of src/sandbox-control/sandbox-responses.ts',
+    'console/src/pages/sandbox/sandbox-api.ts imports a type of src/operators/sandbox-control/sandbox-responses.ts',
   ]);
 });
 
@@ -161,9 +157,9 @@ test('the service knows nothing of the sources of the console', () => {
 
 test('the platform knows nothing of what runs on it', () => {
   const outside = (to: string) =>
-    to.startsWith('src/') && !to.startsWith('src/platform/') && to !== 'src/errors.ts';
+    to.startsWith('src/') && !to.startsWith('src/core/platform/') && to !== 'src/core/errors.ts';
   assert.deepEqual(
-    breaches(({ from, to }) => from.startsWith('src/platform/') && outside(to)),
+    breaches(({ from, to }) => from.startsWith('src/core/platform/') && outside(to)),
     [],
   );
 });
@@ -175,9 +171,9 @@ test("a module calls another module's service, never its store; routes never rea
         roleOf(to) === 'store' &&
         // The benchmarks put parts of the service together in other ways, as the tests do.
         !from.startsWith('bench/') &&
-        domains.includes(moduleOf(to)) &&
+        hasOwnStores(moduleOf(to)) &&
         moduleOf(from) !== moduleOf(to) &&
-        !from.startsWith('src/till/compose'),
+        !/^src\/runtime\/(composition\/compose|cli\/doctor\/)/.test(from),
     ),
     [],
   );
@@ -199,9 +195,10 @@ test("a module calls another module's service, never its store; routes never rea
 
 test('no module reaches the stores of others through the file that puts them together', () => {
   const isOfOther = ({ from, to }: Import) =>
-    roleOf(to) === 'store' && domains.includes(moduleOf(to)) && moduleOf(from) !== moduleOf(to);
+    roleOf(to) === 'store' && hasOwnStores(moduleOf(to)) && moduleOf(from) !== moduleOf(to);
   const composing = new Set(imports.filter(isOfOther).map(({ from }) => from));
-  const mayCompose = (path: string) => ['till', 'cli', 'main.ts', ''].includes(moduleOf(path));
+  const mayCompose = (path: string) =>
+    ['runtime/composition', 'runtime/cli', 'main.ts', ''].includes(moduleOf(path));
   assert.deepEqual(
     breaches(({ from, to }) => composing.has(to) && !mayCompose(from)),
     [],
@@ -210,7 +207,34 @@ test('no module reaches the stores of others through the file that puts them tog
 
 test('the model imports only itself and the error catalogue', () => {
   assert.deepEqual(
-    breaches(({ from, to }) => isModel(from) && !isModel(to) && to !== 'src/errors.ts'),
+    breaches(({ from, to }) => isModel(from) && !isModel(to) && to !== 'src/core/errors.ts'),
+    [],
+  );
+});
+
+test('the wings of src stand on each other, and the engine knows no feature', () => {
+  assert.deepEqual(
+    [...new Set(source.map(({ path }) => wingOf(path)))].filter(Boolean).toSorted(),
+    wings.toSorted(),
+  );
+  assert.deepEqual(
+    breaches(({ from, to }) => {
+      const [own, other] = [wingOf(from), wingOf(to)];
+      return own !== '' && other !== '' && own !== other && floorOf(other) >= floorOf(own);
+    }),
+    [],
+  );
+});
+
+test('an import of another wing names the wing, one within a wing is relative', () => {
+  assert.deepEqual(
+    source.flatMap(({ path, text }) =>
+      [...text.matchAll(/(?:from|import\() ?'([.#][^']+\.ts)'/g)]
+        .map(([, name = '']) => name)
+        .filter((name) => wingOf(path) !== '' && wingOf(pathOf(path, name)) !== '')
+        .filter((name) => name.startsWith('#') === (wingOf(pathOf(path, name)) === wingOf(path)))
+        .map((name) => `${path} imports ${name}`),
+    ),
     [],
   );
 });
@@ -233,8 +257,8 @@ test('the adapter imports the port, the model and the platform, and nothing abov
   const isBelow = (path: string) =>
     isAdapter(path) ||
     isModel(path) ||
-    path === 'src/errors.ts' ||
-    path.startsWith('src/platform/') ||
+    path === 'src/core/errors.ts' ||
+    path.startsWith('src/core/platform/') ||
     path.startsWith('src/processor/port/') ||
     path.startsWith('src/processor/pacing/');
   assert.deepEqual(
@@ -367,7 +391,7 @@ test('every test takes its random numbers from a seed that test/support/seeds.ts
 });
 
 /** The adapter, and the texts of the settings and of the command line, which people read. */
-const namesStripe = /^src\/(processor\/stripe\/|cli\/|till\/settings\.ts$)/;
+const namesStripe = /^src\/(processor\/stripe\/|runtime\/cli\/|runtime\/composition\/settings\.ts$)/;
 
 test('outside the adapter and the texts for people the word is "processor"', () => {
   const found = source
@@ -404,135 +428,148 @@ function assertNoCycle(edges: readonly Import[]): void {
  */
 const storesByTable: Readonly<Record<string, readonly string[]>> = {
   customers: [
-    'customers/customer-store.ts',
-    'customers/customer-words.ts',
-    'customers/external-id-store.ts',
-    'mirrors/erased-store.ts',
-    'subscriptions/subscription-store.ts',
-    'subscriptions/entitlements/entitlement-store.ts',
-    'webhooks/webhook-event-store.ts',
-    'webhooks/erasure-store.ts',
-    'attention/attention-store.ts',
-    'checkouts/checkout-store.ts',
+    'features/customers/customer-store.ts',
+    'features/customers/customer-words.ts',
+    'features/customers/external-id-store.ts',
+    'engine/mirrors/erased-store.ts',
+    'features/subscriptions/subscription-store.ts',
+    'features/subscriptions/entitlements/entitlement-store.ts',
+    'engine/webhooks/webhook-event-store.ts',
+    'engine/webhooks/erasure-store.ts',
+    'operators/attention/attention-store.ts',
+    'features/checkouts/checkout-store.ts',
   ],
   external_ids: [
-    'customers/external-id-store.ts',
-    'customers/customer-store.ts',
-    'subscriptions/entitlements/entitlement-store.ts',
+    'features/customers/external-id-store.ts',
+    'features/customers/customer-store.ts',
+    'features/subscriptions/entitlements/entitlement-store.ts',
   ],
   plans: [
-    'plans/plan-store.ts',
-    'subscriptions/entitlements/entitlement-store.ts',
-    'subscriptions/subscription-store.ts',
-    'usage/usage-period-store.ts',
-    'overview/overview-count-store.ts',
-    'attention/attention-store.ts',
-    'checkouts/checkout-store.ts',
+    'features/plans/plan-store.ts',
+    'features/subscriptions/entitlements/entitlement-store.ts',
+    'features/subscriptions/subscription-store.ts',
+    'features/usage/usage-period-store.ts',
+    'operators/overview/overview-count-store.ts',
+    'operators/attention/attention-store.ts',
+    'features/checkouts/checkout-store.ts',
   ],
   payments: [
-    'payments/payment-store.ts',
-    'payments/refund-store.ts',
-    'overview/overview-count-store.ts',
-    'attention/attention-store.ts',
+    'features/payments/payment-store.ts',
+    'features/payments/refund-store.ts',
+    'operators/overview/overview-count-store.ts',
+    'operators/attention/attention-store.ts',
   ],
-  refunds: ['payments/refund-store.ts', 'payments/payment-store.ts', 'overview/overview-count-store.ts'],
+  refunds: [
+    'features/payments/refund-store.ts',
+    'features/payments/payment-store.ts',
+    'operators/overview/overview-count-store.ts',
+  ],
   subscriptions: [
-    'subscriptions/subscription-store.ts',
-    'subscriptions/entitlements/entitlement-store.ts',
-    'invoices/invoice-store.ts',
-    'payments/payment-store.ts',
-    'overview/overview-count-store.ts',
-    'plans/plan-store.ts',
-    'attention/attention-store.ts',
+    'features/subscriptions/subscription-store.ts',
+    'features/subscriptions/entitlements/entitlement-store.ts',
+    'features/invoices/invoice-store.ts',
+    'features/payments/payment-store.ts',
+    'operators/overview/overview-count-store.ts',
+    'features/plans/plan-store.ts',
+    'operators/attention/attention-store.ts',
   ],
-  subscription_add_ons: ['subscriptions/subscription-store.ts', 'plans/plan-store.ts'],
-  checkouts: ['checkouts/checkout-store.ts', 'plans/plan-store.ts'],
-  meters: ['usage/meter-store.ts', 'subscriptions/entitlements/entitlement-store.ts'],
+  subscription_add_ons: ['features/subscriptions/subscription-store.ts', 'features/plans/plan-store.ts'],
+  checkouts: ['features/checkouts/checkout-store.ts', 'features/plans/plan-store.ts'],
+  meters: ['features/usage/meter-store.ts', 'features/subscriptions/entitlements/entitlement-store.ts'],
   // Counting; reading for people; computing the counters again; erasure.
   usage_events: [
-    'usage/usage-store.ts',
-    'usage/usage-read-store.ts',
-    'usage/usage-check-store.ts',
-    'usage/usage-erasure-store.ts',
+    'features/usage/usage-store.ts',
+    'features/usage/usage-read-store.ts',
+    'features/usage/usage-check-store.ts',
+    'features/usage/usage-erasure-store.ts',
   ],
-  usage_events_other: ['usage/usage-days-store.ts'],
+  usage_events_other: ['features/usage/usage-days-store.ts'],
   usage_counters: [
-    'usage/usage-store.ts',
-    'usage/usage-check-store.ts',
-    'subscriptions/entitlements/entitlement-store.ts',
+    'features/usage/usage-store.ts',
+    'features/usage/usage-check-store.ts',
+    'features/subscriptions/entitlements/entitlement-store.ts',
   ],
-  usage_periods: ['usage/usage-period-store.ts'],
-  audit_log: ['audit/audit-store.ts'],
-  console_sessions: ['console/sessions/session-store.ts'],
-  console_sign_ins: ['console/sessions/session-store.ts'],
-  overview_cells: ['overview/overview-store.ts'],
-  overview_subscribers: ['overview/overview-store.ts', 'overview/overview-count-store.ts'],
-  overview_moves: ['overview/move-store.ts'],
-  overview_progress: ['overview/overview-store.ts'],
-  group_reservations: ['subscriptions/group-reservation-store.ts', 'checkouts/checkout-store.ts'],
-  subscription_turns: ['subscriptions/turns/turn-store.ts'],
-  subscription_queue: ['subscriptions/turns/turn-store.ts'],
+  usage_periods: ['features/usage/usage-period-store.ts'],
+  audit_log: ['operators/audit/audit-store.ts'],
+  console_sessions: ['operators/console/sessions/session-store.ts'],
+  console_sign_ins: ['operators/console/sessions/session-store.ts'],
+  overview_cells: ['operators/overview/overview-store.ts'],
+  overview_subscribers: [
+    'operators/overview/overview-store.ts',
+    'operators/overview/overview-count-store.ts',
+  ],
+  overview_moves: ['operators/overview/move-store.ts'],
+  overview_progress: ['operators/overview/overview-store.ts'],
+  group_reservations: [
+    'features/subscriptions/group-reservation-store.ts',
+    'features/checkouts/checkout-store.ts',
+  ],
+  subscription_turns: ['features/subscriptions/turns/turn-store.ts'],
+  subscription_queue: ['features/subscriptions/turns/turn-store.ts'],
   invoices: [
-    'invoices/invoice-store.ts',
-    'subscriptions/subscription-store.ts',
-    'payments/payment-store.ts',
-    'overview/overview-count-store.ts',
-    'attention/attention-store.ts',
+    'features/invoices/invoice-store.ts',
+    'features/subscriptions/subscription-store.ts',
+    'features/payments/payment-store.ts',
+    'operators/overview/overview-count-store.ts',
+    'operators/attention/attention-store.ts',
   ],
   // Readers; erasure; the queue of deliveries; their list; demo data.
   events: [
-    'events/feed/event-store.ts',
-    'events/feed/event-erasure-store.ts',
-    'events/deliveries/delivery-store.ts',
-    'events/deliveries/delivery-list-store.ts',
-    'events/deliveries/resend-store.ts',
-    'events/feed/event-backdating-store.ts',
+    'engine/events/feed/event-store.ts',
+    'engine/events/feed/event-erasure-store.ts',
+    'engine/events/deliveries/delivery-store.ts',
+    'engine/events/deliveries/delivery-list-store.ts',
+    'engine/events/deliveries/resend-store.ts',
+    'engine/events/feed/event-backdating-store.ts',
   ],
-  event_seed: ['events/feed/event-store.ts'],
-  grace_periods: ['events/outbox/outbox-store.ts'],
-  list_counts: ['mirrors/list-statement.ts', 'mirrors/list-totals.ts'],
+  event_seed: ['engine/events/feed/event-store.ts'],
+  grace_periods: ['engine/events/outbox/outbox-store.ts'],
+  list_counts: ['engine/mirrors/list-statement.ts', 'engine/mirrors/list-totals.ts'],
   idempotency_claims: [
-    'idempotency/claim-store.ts',
-    'attention/attention-store.ts',
-    'customers/external-id-store.ts',
+    'engine/idempotency/claim-store.ts',
+    'operators/attention/attention-store.ts',
+    'features/customers/external-id-store.ts',
   ],
-  api_keys: ['keys/key-store.ts'],
+  api_keys: ['operators/keys/key-store.ts'],
   processor_account: ['processor/account/account-store.ts'],
-  jobs: ['sync/job-store.ts'],
-  recovery: ['sync/recovery-store.ts', 'subscriptions/group-reservation-store.ts'],
-  sandbox_resets: ['sandbox-control/sandbox-reset-store.ts'],
-  sandbox_pauses: ['sandbox-control/sandbox-reset-store.ts'],
-  resyncs: ['resync/resync-run-store.ts'],
-  backfills: ['sync/backfill-store.ts'],
-  imports: ['import/import-store.ts'],
-  installation: ['idempotency/installation-store.ts'],
-  import_skips: ['import/import-store.ts'],
-  import_external_ids: ['import/import-store.ts'],
-  migrations: ['platform/migrate.ts'],
+  jobs: ['engine/sync/job-store.ts'],
+  recovery: ['engine/sync/recovery-store.ts', 'features/subscriptions/group-reservation-store.ts'],
+  sandbox_resets: ['operators/sandbox-control/sandbox-reset-store.ts'],
+  sandbox_pauses: ['operators/sandbox-control/sandbox-reset-store.ts'],
+  resyncs: ['operators/resync/resync-run-store.ts'],
+  backfills: ['engine/sync/backfill-store.ts'],
+  imports: ['operators/import/import-store.ts'],
+  installation: ['engine/idempotency/installation-store.ts'],
+  import_skips: ['operators/import/import-store.ts'],
+  import_external_ids: ['operators/import/import-store.ts'],
+  migrations: ['core/platform/migrate.ts'],
   // One table and the statements of three concerns: the queue, the operators' list and erasure.
   webhook_events: [
-    'webhooks/webhook-event-store.ts',
-    'webhooks/webhook-event-list-store.ts',
-    'webhooks/erasure-store.ts',
-    'attention/attention-store.ts',
+    'engine/webhooks/webhook-event-store.ts',
+    'engine/webhooks/webhook-event-list-store.ts',
+    'engine/webhooks/erasure-store.ts',
+    'operators/attention/attention-store.ts',
   ],
   event_endpoints: [
-    'events/endpoints/endpoint-store.ts',
-    'events/deliveries/delivery-list-store.ts',
-    'attention/attention-store.ts',
+    'engine/events/endpoints/endpoint-store.ts',
+    'engine/events/deliveries/delivery-list-store.ts',
+    'operators/attention/attention-store.ts',
   ],
   // The queue; what is kept for the list; events that are sent again.
   event_retries: [
-    'events/deliveries/delivery-store.ts',
-    'events/deliveries/delivery-list-store.ts',
-    'events/deliveries/resend-store.ts',
+    'engine/events/deliveries/delivery-store.ts',
+    'engine/events/deliveries/delivery-list-store.ts',
+    'engine/events/deliveries/resend-store.ts',
   ],
   event_deliveries: [
-    'events/deliveries/delivery-store.ts',
-    'events/deliveries/delivery-list-store.ts',
-    'events/deliveries/resend-store.ts',
+    'engine/events/deliveries/delivery-store.ts',
+    'engine/events/deliveries/delivery-list-store.ts',
+    'engine/events/deliveries/resend-store.ts',
   ],
-  event_resends: ['events/deliveries/resend-store.ts', 'events/deliveries/delivery-list-store.ts'],
+  event_resends: [
+    'engine/events/deliveries/resend-store.ts',
+    'engine/events/deliveries/delivery-list-store.ts',
+  ],
 };
 
 const mirrorWrite =
@@ -543,18 +580,18 @@ const addsMirroredColumn =
 
 /** They write only what the API does not show. */
 const unreportedWrites = [
-  'src/checkouts/checkout-store.ts markChecked',
-  'src/customers/customer-store.ts makeSearchDue',
-  'src/customers/customer-store.ts markErased',
-  'src/payments/payment-store.ts markChecked',
-  'src/payments/refund-store.ts removeReservation',
-  'src/plans/plan-store.ts releaseAddOn',
-  'src/plans/plan-store.ts reserveAddOn',
-  'src/subscriptions/subscription-store.ts markChecked',
+  'src/features/checkouts/checkout-store.ts markChecked',
+  'src/features/customers/customer-store.ts makeSearchDue',
+  'src/features/customers/customer-store.ts markErased',
+  'src/features/payments/payment-store.ts markChecked',
+  'src/features/payments/refund-store.ts removeReservation',
+  'src/features/plans/plan-store.ts releaseAddOn',
+  'src/features/plans/plan-store.ts reserveAddOn',
+  'src/features/subscriptions/subscription-store.ts markChecked',
 ];
 
 /** The composition root must name the adapter's folder; the signature header has its name on the wire. */
-const allowedNames = ['./processor/stripe/', 'createStripeProcessor', 'Stripe-Signature', 'stripe-signature'];
+const allowedNames = ['#processor/stripe/', 'createStripeProcessor', 'Stripe-Signature', 'stripe-signature'];
 
 /** The lines that are too long. What cannot be broken, such as an address alone, may be. */
 function longLines(path: string, applies: (line: string) => boolean): readonly string[] {

@@ -1,20 +1,20 @@
 /** The service's own webhook route with its whole environment. It verifies events but stores nothing. */
 
+import { systemClock } from '#core/platform/clock.ts';
+import { createLogger } from '#core/platform/logger.ts';
+import { MemoryCache } from '#core/platform/memory-cache.ts';
+import { createMetrics } from '#core/platform/metrics.ts';
+import { Database } from '#core/platform/postgres.ts';
+import { Shutdown } from '#core/platform/shutdown.ts';
+import { Inbox, type Receipt } from '#engine/webhooks/inbox.ts';
+import { WebhookEventStore } from '#engine/webhooks/webhook-event-store.ts';
+import { registerWebhookRoutes } from '#engine/webhooks/webhook-routes.ts';
+import { metricLabels, openProcessor } from '#runtime/composition/compose-parts.ts';
+import { loadConfig } from '#runtime/composition/config.ts';
 import { ApiGuard } from '../../src/http/access/api-guard.ts';
 import { ApiKeyRing } from '../../src/http/access/api-key.ts';
 import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
 import { buildApp } from '../../src/http/app.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { createLogger } from '../../src/platform/logger.ts';
-import { MemoryCache } from '../../src/platform/memory-cache.ts';
-import { createMetrics } from '../../src/platform/metrics.ts';
-import { Database } from '../../src/platform/postgres.ts';
-import { Shutdown } from '../../src/platform/shutdown.ts';
-import { metricLabels, openProcessor } from '../../src/till/compose-parts.ts';
-import { loadConfig } from '../../src/till/config.ts';
-import { Inbox, type Receipt } from '../../src/webhooks/inbox.ts';
-import { WebhookEventStore } from '../../src/webhooks/webhook-event-store.ts';
-import { registerWebhookRoutes } from '../../src/webhooks/webhook-routes.ts';
 import { serve } from './serve.ts';
 
 class DiscardingInbox extends Inbox {

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
-import { createLogger } from '../../src/platform/logger.ts';
-import { migrate } from '../../src/platform/migrate.ts';
+import { createLogger } from '#core/platform/logger.ts';
+import { migrate } from '#core/platform/migrate.ts';
+import { startEmbeddedPostgres } from '#runtime/embedded-postgres.ts';
 
 const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
 

@@ -1,4 +1,4 @@
-import { createRandom } from '../../src/seed/random.ts';
+import { createRandom } from '#runtime/seed/random.ts';
 import { eventRequest, eventRequests, localId } from './events.ts';
 import type { Requests, UsageRequests } from './job.ts';
 

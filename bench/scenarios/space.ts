@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
-import { createLogger } from '../../src/platform/logger.ts';
+import { createLogger } from '#core/platform/logger.ts';
+import { startEmbeddedPostgres } from '#runtime/embedded-postgres.ts';
 import { type Lab, projectFolder } from '../lab/lab.ts';
 import type { Scenario } from '../lab/scenario.ts';
 
@@ -63,7 +63,7 @@ export const space: Scenario = {
 
 async function sizeOfDemo(lab: Lab, customers: number): Promise<DemoSize> {
   const dataDir = lab.newPath('demo');
-  const args = ['src/cli/cli.ts', 'seed', '--json', '--customers', String(customers)];
+  const args = ['src/runtime/cli/cli.ts', 'seed', '--json', '--customers', String(customers)];
   const environment = { PATH: process.env['PATH'], DATA_DIR: dataDir, SANDBOX_PORT: '0' };
   await promisify(execFile)(process.execPath, args, { cwd: projectFolder, env: environment });
   const logger = createLogger('error', process.stderr);

@@ -1,4 +1,4 @@
-// Written by `npm run reference` from src/error-catalogue.ts. Don't edit it here.
+// Written by `npm run reference` from src/core/error-catalogue.ts. Don't edit it here.
 
 /** Every code of Till's errors. A code never changes its meaning. A later release of Till can add some. */
 export type ErrorCode =

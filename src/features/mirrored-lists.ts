@@ -1,6 +1,6 @@
-import type { Mirror } from '../mirrors/mirror.ts';
-import type { MirroredList } from '../mirrors/mirrored-list.ts';
-import type { Processor } from '../processor/port/processor.ts';
+import type { Mirror } from '#engine/mirrors/mirror.ts';
+import type { MirroredList } from '#engine/mirrors/mirrored-list.ts';
+import type { Processor } from '#processor/port/processor.ts';
 import type { Mirrors } from './mirrors.ts';
 
 /** What a resync compares and an import adopts, in this order: an object comes after those that it depends on. */

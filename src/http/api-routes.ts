@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteOptions } from 'fastify';
 import type { Static, TSchema } from 'typebox';
-import type { FailureCode } from '../errors.ts';
-import type { Caller, Scope } from '../model/api-key.ts';
-import type { IdempotencyKey } from '../model/idempotency-key.ts';
+import type { FailureCode } from '#core/errors.ts';
+import type { Caller, Scope } from '#core/model/api-key.ts';
+import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
 import { type AuditedOperation, auditedObjectType } from './audited-requests.ts';
 import { IdParams } from './docs/api-schema.ts';
 import { idempotencyKeyOf } from './input/idempotency-key.ts';

@@ -5,9 +5,9 @@ import {
   fastify,
   LogController,
 } from 'fastify';
-import { type Cause, runWithCause, type WhileWaiting } from '../platform/cause.ts';
-import type { Logger } from '../platform/logger.ts';
-import { runInSpan, type Tracer } from '../platform/tracing.ts';
+import { type Cause, runWithCause, type WhileWaiting } from '#core/platform/cause.ts';
+import type { Logger } from '#core/platform/logger.ts';
+import { runInSpan, type Tracer } from '#core/platform/tracing.ts';
 import type { ApiGuard } from './access/api-guard.ts';
 import { rewriteConsoleUrl } from './access/console-calls.ts';
 import { registerKeyChecks } from './access/key-checks.ts';

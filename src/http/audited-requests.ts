@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Failure } from '../errors.ts';
-import type { NewAuditEntry } from '../model/audit-entry.ts';
-import type { AuditedRequest } from '../platform/cause.ts';
-import { isUuid } from '../platform/id.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Transaction } from '../platform/postgres.ts';
+import { Failure } from '#core/errors.ts';
+import type { NewAuditEntry } from '#core/model/audit-entry.ts';
+import type { AuditedRequest } from '#core/platform/cause.ts';
+import { isUuid } from '#core/platform/id.ts';
+import type { Logger } from '#core/platform/logger.ts';
+import type { Transaction } from '#core/platform/postgres.ts';
 import { wantsCsv } from './csv/csv-exports.ts';
 import { replaceWithProblem } from './failures/respond-to-failure.ts';
 

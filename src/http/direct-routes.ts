@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import type { Logger } from '../platform/logger.ts';
-import { runInSpan, type Span, type Tracer } from '../platform/tracing.ts';
+import type { Logger } from '#core/platform/logger.ts';
+import { runInSpan, type Span, type Tracer } from '#core/platform/tracing.ts';
 import type { ApiGuard } from './access/api-guard.ts';
 import { problemResponse } from './failures/problem.ts';
 import { failureOf } from './failures/respond-to-failure.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { withDeadline } from '../platform/deadline.ts';
+import { withDeadline } from '#core/platform/deadline.ts';
 import {
   formatPosition,
   laterOf,
@@ -8,8 +8,8 @@ import {
   parsePosition,
   type Reading,
   runReading,
-} from '../platform/position.ts';
-import { Type } from '../platform/schemas.ts';
+} from '#core/platform/position.ts';
+import { Type } from '#core/platform/schemas.ts';
 import type { OpenapiDocument } from './docs/components.ts';
 
 declare module 'fastify' {

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { TProperties, TSchema } from 'typebox';
-import { invalidRequest } from '../errors.ts';
-import type { FilterValues, ListPage, ListRequest } from '../model/list-request.ts';
-import { Type } from '../platform/schemas.ts';
+import { invalidRequest } from '#core/errors.ts';
+import type { FilterValues, ListPage, ListRequest } from '#core/model/list-request.ts';
+import { Type } from '#core/platform/schemas.ts';
 import { ApiRoutes } from './api-routes.ts';
 import { columnsOf } from './csv/csv.ts';
 import { type CsvPageRequest, wantsCsv } from './csv/csv-exports.ts';

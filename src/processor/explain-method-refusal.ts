@@ -1,5 +1,5 @@
-import { isDefiniteRefusal } from '../errors.ts';
-import { isPaymentMethodId, paymentMethodNotFound } from '../model/payment-method.ts';
+import { isDefiniteRefusal } from '#core/errors.ts';
+import { isPaymentMethodId, paymentMethodNotFound } from '#core/model/payment-method.ts';
 import type { PaymentMethodCalls } from './port/processor.ts';
 
 /**

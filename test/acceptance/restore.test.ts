@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
-import { findRunningPostgres } from '../../src/platform/embedded-postgres.ts';
+import { findRunningPostgres } from '#runtime/embedded-postgres.ts';
 import { connectProcessor, openSql, type Sql } from '../support/backend.ts';
 import { eventsSettled } from '../support/checks/events.ts';
 import { assertMirrored, readMirroredIds } from '../support/checks/mirrors.ts';

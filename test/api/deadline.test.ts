@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import { Failure } from '../../src/errors.ts';
+import { Failure } from '#core/errors.ts';
 import { testKey } from '../support/client.ts';
 import { startFrame } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
-import { MovableClock } from '../../src/platform/clock.ts';
+import { MovableClock } from '#core/platform/clock.ts';
 import { readJson } from '../support/client.ts';
 import {
   confirmSecret,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemClock } from '../../src/platform/clock.ts';
-import { MemoryCache } from '../../src/platform/memory-cache.ts';
-import { Database } from '../../src/platform/postgres.ts';
-import { RedisCache } from '../../src/platform/redis-cache.ts';
-import { version } from '../../src/platform/version.ts';
+import { systemClock } from '#core/platform/clock.ts';
+import { MemoryCache } from '#core/platform/memory-cache.ts';
+import { Database } from '#core/platform/postgres.ts';
+import { RedisCache } from '#core/platform/redis-cache.ts';
+import { version } from '#core/platform/version.ts';
 import { startFrame } from '../support/frame.ts';
 import { freePort } from '../support/free-port.ts';
 import { captureLog } from '../support/log-capture.ts';

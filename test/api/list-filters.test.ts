@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
-import { CustomerStore } from '../../src/customers/customer-store.ts';
-import { totalMax } from '../../src/mirrors/row-window.ts';
+import { totalMax } from '#engine/mirrors/row-window.ts';
+import { CustomerStore } from '#features/customers/customer-store.ts';
 import { readJson } from '../support/client.ts';
 import {
   clearRows,

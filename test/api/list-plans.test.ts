@@ -4,17 +4,17 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { customerList } from '../../src/customers/customer-store.ts';
-import { invoiceList } from '../../src/invoices/invoice-store.ts';
-import type { List } from '../../src/mirrors/list.ts';
-import { selectionOf } from '../../src/mirrors/list-filter.ts';
-import { newestFirst, sortOf } from '../../src/mirrors/list-sort.ts';
-import { listStatement } from '../../src/mirrors/list-statement.ts';
-import { type RowWindow, totalMax } from '../../src/mirrors/row-window.ts';
-import type { FilterValues } from '../../src/model/list-request.ts';
-import { allPaymentList, paymentList, subscriptionPaymentList } from '../../src/payments/payment-store.ts';
-import { allRefundLists } from '../../src/payments/refund-store.ts';
-import { subscriptionList } from '../../src/subscriptions/subscription-store.ts';
+import type { FilterValues } from '#core/model/list-request.ts';
+import type { List } from '#engine/mirrors/list.ts';
+import { selectionOf } from '#engine/mirrors/list-filter.ts';
+import { newestFirst, sortOf } from '#engine/mirrors/list-sort.ts';
+import { listStatement } from '#engine/mirrors/list-statement.ts';
+import { type RowWindow, totalMax } from '#engine/mirrors/row-window.ts';
+import { customerList } from '#features/customers/customer-store.ts';
+import { invoiceList } from '#features/invoices/invoice-store.ts';
+import { allPaymentList, paymentList, subscriptionPaymentList } from '#features/payments/payment-store.ts';
+import { allRefundLists } from '#features/payments/refund-store.ts';
+import { subscriptionList } from '#features/subscriptions/subscription-store.ts';
 import { insertOwners, insertRows, owners } from '../support/list-rows.ts';
 import { openPool } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';

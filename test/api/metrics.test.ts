@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { createMetrics } from '../../src/platform/metrics.ts';
+import { createMetrics } from '#core/platform/metrics.ts';
 import { eventTypes } from '../../src/processor/stripe/events/event-types.ts';
 import { startBackend } from '../support/backend.ts';
 import { startFrame } from '../support/frame.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { scopes } from '../../src/model/api-key.ts';
+import { scopes } from '#core/model/api-key.ts';
 import { testKey } from '../support/client.ts';
 import { type Documented, loadOpenapi, type Schema } from '../support/openapi-document.ts';
 import { type ApiRequest, exampleRequest, pathOf, rightRequest } from '../support/right-requests.ts';

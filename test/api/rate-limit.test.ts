@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
+import { scopes } from '#core/model/api-key.ts';
+import { systemClock } from '#core/platform/clock.ts';
+import { MemoryCache } from '#core/platform/memory-cache.ts';
+import { RedisCache } from '#core/platform/redis-cache.ts';
 import { ApiGuard } from '../../src/http/access/api-guard.ts';
 import { ApiKeyRing } from '../../src/http/access/api-key.ts';
 import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
-import { scopes } from '../../src/model/api-key.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { MemoryCache } from '../../src/platform/memory-cache.ts';
-import { RedisCache } from '../../src/platform/redis-cache.ts';
 import { testKey } from '../support/client.ts';
 import { startFrame } from '../support/frame.ts';
 import { captureLog } from '../support/log-capture.ts';

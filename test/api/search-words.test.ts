@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, beforeEach, test } from 'node:test';
-import { searchable, soughtWords } from '../../src/search/searched-words.ts';
+import { searchable, soughtWords } from '#operators/search/searched-words.ts';
 import { createCustomer, createPlan, type PageBody } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';

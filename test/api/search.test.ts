@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { CheckoutStore } from '../../src/checkouts/checkout-store.ts';
-import { CustomerStore } from '../../src/customers/customer-store.ts';
-import { EventStore } from '../../src/events/feed/event-store.ts';
-import { InvoiceStore } from '../../src/invoices/invoice-store.ts';
-import { PaymentStore } from '../../src/payments/payment-store.ts';
-import { RefundStore } from '../../src/payments/refund-store.ts';
-import { PlanStore } from '../../src/plans/plan-store.ts';
-import type { Queryable } from '../../src/platform/postgres.ts';
-import { searchIn } from '../../src/search/search-service.ts';
-import { SubscriptionStore } from '../../src/subscriptions/subscription-store.ts';
-import { WebhookEventStore } from '../../src/webhooks/webhook-event-store.ts';
+import type { Queryable } from '#core/platform/postgres.ts';
+import { EventStore } from '#engine/events/feed/event-store.ts';
+import { WebhookEventStore } from '#engine/webhooks/webhook-event-store.ts';
+import { CheckoutStore } from '#features/checkouts/checkout-store.ts';
+import { CustomerStore } from '#features/customers/customer-store.ts';
+import { InvoiceStore } from '#features/invoices/invoice-store.ts';
+import { PaymentStore } from '#features/payments/payment-store.ts';
+import { RefundStore } from '#features/payments/refund-store.ts';
+import { PlanStore } from '#features/plans/plan-store.ts';
+import { SubscriptionStore } from '#features/subscriptions/subscription-store.ts';
+import { searchIn } from '#operators/search/search-service.ts';
 import { createClient } from '../support/client.ts';
 import type { EventPage } from '../support/event-feed.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, test } from 'node:test';
-import { hashRequest } from '../../src/idempotency/claim.ts';
+import { hashRequest } from '#engine/idempotency/claim.ts';
 import { readJson } from '../support/client.ts';
 import {
   type CreatedSubscriptionBody,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import { migrate } from '../../src/platform/migrate.ts';
-import { migrationsFolder } from '../../src/till/compose-database.ts';
+import { migrate } from '#core/platform/migrate.ts';
+import { migrationsFolder } from '#runtime/composition/compose-database.ts';
 import { PostgresServer } from '../faults/rig/postgres-server.ts';
 import { startBackend } from '../support/backend.ts';
 import { silentLogger as logger } from '../support/log-capture.ts';

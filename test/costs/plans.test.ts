@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CustomerStore } from '../../src/customers/customer-store.ts';
-import { InvoiceStore } from '../../src/invoices/invoice-store.ts';
-import type { Payment } from '../../src/model/payment.ts';
-import { PaymentStore } from '../../src/payments/payment-store.ts';
-import { PlanStore } from '../../src/plans/plan-store.ts';
-import { newId } from '../../src/platform/id.ts';
-import { Database } from '../../src/platform/postgres.ts';
-import { EntitlementStore } from '../../src/subscriptions/entitlements/entitlement-store.ts';
-import { SubscriptionStore } from '../../src/subscriptions/subscription-store.ts';
+import type { Payment } from '#core/model/payment.ts';
+import { newId } from '#core/platform/id.ts';
+import { Database } from '#core/platform/postgres.ts';
+import { CustomerStore } from '#features/customers/customer-store.ts';
+import { InvoiceStore } from '#features/invoices/invoice-store.ts';
+import { PaymentStore } from '#features/payments/payment-store.ts';
+import { PlanStore } from '#features/plans/plan-store.ts';
+import { EntitlementStore } from '#features/subscriptions/entitlements/entitlement-store.ts';
+import { SubscriptionStore } from '#features/subscriptions/subscription-store.ts';
 import { startBackend } from '../support/backend.ts';
 import { silentLogger } from '../support/log-capture.ts';
 

@@ -10,8 +10,8 @@ import type { Job } from 'kubernetes-types/batch/v1.d.ts';
 import type { PodSpec } from 'kubernetes-types/core/v1.d.ts';
 import type { NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts';
 import { parse, parseAllDocuments } from 'yaml';
-import { version } from '../../src/platform/version.ts';
-import { loadConfig, secretVariables } from '../../src/till/config.ts';
+import { version } from '#core/platform/version.ts';
+import { loadConfig, secretVariables } from '#runtime/composition/config.ts';
 import { findProgram, skipWithout } from '../support/require-program.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 

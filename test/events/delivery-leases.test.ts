@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { EndpointStore } from '../../src/events/endpoints/endpoint-store.ts';
+import { EndpointStore } from '#engine/events/endpoints/endpoint-store.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { startEventSink } from '../support/event-sink.ts';
 import { appendForIds } from '../support/stored-events.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { createRandom } from '../../src/seed/random.ts';
+import { createRandom } from '#runtime/seed/random.ts';
 import { deliveryCalls } from '../support/deliveries.ts';
 import { effort } from '../support/effort.ts';
 import { startEventSink } from '../support/event-sink.ts';

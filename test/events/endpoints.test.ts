@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, afterEach, test } from 'node:test';
-import { endpointsMax, validSecretsMax } from '../../src/events/endpoints/endpoint.ts';
-import { eventTypes } from '../../src/events/event.ts';
-import { eventId } from '../../src/events/feed/event-id.ts';
+import { endpointsMax, validSecretsMax } from '#engine/events/endpoints/endpoint.ts';
+import { eventTypes } from '#engine/events/event.ts';
+import { eventId } from '#engine/events/feed/event-id.ts';
 import { readJson } from '../support/client.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { assertMistake, assertRefused } from '../support/invalid.ts';

@@ -1,8 +1,8 @@
 /** How PostgreSQL reads the feed and the timelines: by an index, and only events that the reader gets. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { EventSelection, EventType } from '../../src/events/event.ts';
-import { eventStatement } from '../../src/events/feed/event-store.ts';
+import type { EventSelection, EventType } from '#engine/events/event.ts';
+import { eventStatement } from '#engine/events/feed/event-store.ts';
 import { openPool } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';
 

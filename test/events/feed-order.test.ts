@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { createRandom, type Random } from '../../src/seed/random.ts';
+import { createRandom, type Random } from '#runtime/seed/random.ts';
 import { effort } from '../support/effort.ts';
 import { appendEvents, type EventBody, type EventPage, newEvent, openStream } from '../support/event-feed.ts';
 import { seedOf } from '../support/seeds.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import { eventTypes } from '../../src/events/event.ts';
-import { eventId, parseEventId } from '../../src/events/feed/event-id.ts';
-import { scannedMax } from '../../src/events/feed/event-store.ts';
+import { eventTypes } from '#engine/events/event.ts';
+import { eventId, parseEventId } from '#engine/events/feed/event-id.ts';
+import { scannedMax } from '#engine/events/feed/event-store.ts';
 import { readJson } from '../support/client.ts';
 import { appendEvents, type EventBody, type EventPage, newEvent } from '../support/event-feed.ts';
 import { readProblem } from '../support/problem.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { HistoryWatch } from '../../src/platform/history-watch.ts';
+import { HistoryWatch } from '#core/platform/history-watch.ts';
 import { openStream } from '../support/event-feed.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { appendForIds } from '../support/stored-events.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
-import { MovableClock } from '../../src/platform/clock.ts';
+import { MovableClock } from '#core/platform/clock.ts';
 import { startBackend } from '../support/backend.ts';
 import { assertEventsComplete, readEvents, type StoredEventRow } from '../support/checks/outbox.ts';
 import { readJson } from '../support/client.ts';

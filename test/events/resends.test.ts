@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import { deliveryStatement } from '../../src/events/deliveries/delivery-list-store.ts';
+import { deliveryStatement } from '#engine/events/deliveries/delivery-list-store.ts';
 import { createLifetime, startBackend } from '../support/backend.ts';
 import { type DeliveryBody, deliveryCalls, patientRetryDelayMs } from '../support/deliveries.ts';
 import { type ReceivedEvent, type Respond, startEventSink } from '../support/event-sink.ts';

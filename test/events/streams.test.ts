@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { after, test } from 'node:test';
-import { streamLimits } from '../../src/events/feed/event-streams.ts';
+import { streamLimits } from '#engine/events/feed/event-streams.ts';
 import type { OverloadLimits } from '../../src/http/load/overload.ts';
 import { startBackend } from '../support/backend.ts';
 import { testKey } from '../support/client.ts';

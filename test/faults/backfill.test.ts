@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
-import { schemaNumber } from '../../src/platform/migrate.ts';
-import { BackfillStore } from '../../src/sync/backfill-store.ts';
-import { migrationsFolder } from '../../src/till/compose-database.ts';
+import { schemaNumber } from '#core/platform/migrate.ts';
+import { BackfillStore } from '#engine/sync/backfill-store.ts';
+import { migrationsFolder } from '#runtime/composition/compose-database.ts';
 import { type Backend, type Sql, startBackend } from '../support/backend.ts';
 import { assertMirrored, readMirroredIds } from '../support/checks/mirrors.ts';
 import { effort } from '../support/effort.ts';

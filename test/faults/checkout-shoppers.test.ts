@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { createRandom, type Random } from '../../src/seed/random.ts';
+import { createRandom, type Random } from '#runtime/seed/random.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { pages } from '../support/checkouts.ts';
 import { assertMirrored, listAll, readMirroredIds } from '../support/checks/mirrors.ts';

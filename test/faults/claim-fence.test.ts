@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { ClaimStore, type StoredClaim } from '../../src/idempotency/claim-store.ts';
-import { Database } from '../../src/platform/postgres.ts';
+import { Database } from '#core/platform/postgres.ts';
+import { ClaimStore, type StoredClaim } from '#engine/idempotency/claim-store.ts';
 import { silentLogger } from '../support/log-capture.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 

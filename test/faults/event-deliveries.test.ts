@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { createRandom } from '../../src/seed/random.ts';
+import { createRandom } from '#runtime/seed/random.ts';
 import { startBackend } from '../support/backend.ts';
 import { effort } from '../support/effort.ts';
 import { startEventSink } from '../support/event-sink.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { ClaimStore } from '../../src/idempotency/claim-store.ts';
-import { InstallationStore } from '../../src/idempotency/installation-store.ts';
+import { ClaimStore } from '#engine/idempotency/claim-store.ts';
+import { InstallationStore } from '#engine/idempotency/installation-store.ts';
 import { type Backend, type SandboxFault, startBackend } from '../support/backend.ts';
 import type { Answer } from '../support/client.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { createRandom } from '../../src/seed/random.ts';
+import { createRandom } from '#runtime/seed/random.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { listAll } from '../support/checks/mirrors.ts';
 import type { Answer, Client } from '../support/client.ts';

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { createClient } from '@redis/client';
-import { inspectRedis } from '../../src/platform/inspect-redis.ts';
+import { inspectRedis } from '#core/platform/inspect-redis.ts';
 import { effort } from '../support/effort.ts';
 import { startSentinels } from '../support/redis-sentinels.ts';
 import { type RedisServer, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ClaimStore } from '../../src/idempotency/claim-store.ts';
-import { noCrashPoints } from '../../src/idempotency/crash-points.ts';
-import { IdempotencyService } from '../../src/idempotency/idempotency-service.ts';
-import { systemClock } from '../../src/platform/clock.ts';
+import { systemClock } from '#core/platform/clock.ts';
+import { ClaimStore } from '#engine/idempotency/claim-store.ts';
+import { noCrashPoints } from '#engine/idempotency/crash-points.ts';
+import { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import { failureOf } from '../processor/adapter.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer } from '../support/client.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { createRandom } from '../../src/seed/random.ts';
+import { createRandom } from '#runtime/seed/random.ts';
 import { testKey } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
 import { seedOf } from '../support/seeds.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
-import { migrate } from '../../src/platform/migrate.ts';
+import { migrate } from '#core/platform/migrate.ts';
 import { type Client, testKey } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
 import { captureLog } from '../support/log-capture.ts';

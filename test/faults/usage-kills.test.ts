@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { createRandom, Dice } from '../../src/seed/random.ts';
+import { createRandom, Dice } from '#runtime/seed/random.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { readSuccess } from '../support/client.ts';
 import { effort } from '../support/effort.ts';

@@ -1,4 +1,4 @@
-import { type Scope, scopes } from '../../src/model/api-key.ts';
+import { type Scope, scopes } from '#core/model/api-key.ts';
 import { consoleHeaders, openSession } from '../support/console-session.ts';
 import { nextAddress } from './recipes/everywhere.ts';
 import type { Tills } from './tills.ts';

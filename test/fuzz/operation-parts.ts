@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { eventTypes } from '../../src/events/event.ts';
+import { eventTypes } from '#engine/events/event.ts';
 import type { Documented, Schema } from '../support/openapi-document.ts';
 import { rightValues } from './schema-values.ts';
 import type { WireRequest } from './wire-client.ts';

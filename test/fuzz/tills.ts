@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClient as createRedisClient } from '@redis/client';
-import { type Scope, scopes } from '../../src/model/api-key.ts';
-import { MovableClock } from '../../src/platform/clock.ts';
+import { type Scope, scopes } from '#core/model/api-key.ts';
+import { MovableClock } from '#core/platform/clock.ts';
 import {
   type Backend,
   connectProcessor,

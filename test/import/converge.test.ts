@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stripe } from 'stripe';
-import { createRandom } from '../../src/seed/random.ts';
+import { createRandom } from '#runtime/seed/random.ts';
 import { startBackend } from '../support/backend.ts';
 import { eventsSettled } from '../support/checks/events.ts';
 import { assertMirrored, listAll } from '../support/checks/mirrors.ts';

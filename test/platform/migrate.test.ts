@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { migrate } from '../../src/platform/migrate.ts';
+import { migrate } from '#core/platform/migrate.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { createLogger } from '../../src/platform/logger.ts';
-import { isGone, OwnerLock } from '../../src/platform/owner-lock.ts';
-import { Database } from '../../src/platform/postgres.ts';
+import { createLogger } from '#core/platform/logger.ts';
+import { isGone, OwnerLock } from '#core/platform/owner-lock.ts';
+import { Database } from '#core/platform/postgres.ts';
 import { silentLogger } from '../support/log-capture.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { Failure } from '../../src/errors.ts';
-import { inspectReplica } from '../../src/platform/inspect-replica.ts';
-import { createMetrics } from '../../src/platform/metrics.ts';
-import { migrate } from '../../src/platform/migrate.ts';
-import { newReading, type Position, runReading } from '../../src/platform/position.ts';
-import { Database, type Queryable } from '../../src/platform/postgres.ts';
-import { Replica } from '../../src/platform/replica.ts';
-import { migrationsFolder } from '../../src/till/compose-database.ts';
+import { Failure } from '#core/errors.ts';
+import { inspectReplica } from '#core/platform/inspect-replica.ts';
+import { createMetrics } from '#core/platform/metrics.ts';
+import { migrate } from '#core/platform/migrate.ts';
+import { newReading, type Position, runReading } from '#core/platform/position.ts';
+import { Database, type Queryable } from '#core/platform/postgres.ts';
+import { Replica } from '#core/platform/replica.ts';
+import { migrationsFolder } from '#runtime/composition/compose-database.ts';
 import {
   copyFiles,
   promote,

@@ -1,14 +1,14 @@
 /** Several hosts in an address, of which one is the primary, and a server that stops taking writes. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { inspectDatabase } from '../../src/platform/inspect-database.ts';
-import { createLogger } from '../../src/platform/logger.ts';
-import { migrate } from '../../src/platform/migrate.ts';
-import { isGone, OwnerLock } from '../../src/platform/owner-lock.ts';
-import { inspectPooler } from '../../src/platform/pool-mode.ts';
-import { Database, isOutage } from '../../src/platform/postgres.ts';
-import { connectToPrimary } from '../../src/platform/primary-connection.ts';
-import { migrationsFolder } from '../../src/till/compose-database.ts';
+import { inspectDatabase } from '#core/platform/inspect-database.ts';
+import { createLogger } from '#core/platform/logger.ts';
+import { migrate } from '#core/platform/migrate.ts';
+import { isGone, OwnerLock } from '#core/platform/owner-lock.ts';
+import { inspectPooler } from '#core/platform/pool-mode.ts';
+import { Database, isOutage } from '#core/platform/postgres.ts';
+import { connectToPrimary } from '#core/platform/primary-connection.ts';
+import { migrationsFolder } from '#runtime/composition/compose-database.ts';
 import { copyFiles, promote, replicaSettings, startOnCopy } from '../faults/rig/postgres-copy.ts';
 import { PostgresServer } from '../faults/rig/postgres-server.ts';
 import { freePort } from '../support/free-port.ts';

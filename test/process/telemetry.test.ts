@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { spanAttributeNames } from '../../src/platform/tracing.ts';
+import { spanAttributeNames } from '#core/platform/tracing.ts';
 import { startBackend } from '../support/backend.ts';
 import { readJson, testKey } from '../support/client.ts';
 import { type CollectedSpan, type Collector, drawTrace, startCollector } from '../support/collector.ts';
@@ -197,7 +197,7 @@ test('a collector that is gone changes no response, and is logged once', async (
 test('a process without a collector loads no package of OpenTelemetry', () => {
   const files = globSync('src/**/*.ts', { cwd: projectFolder });
   const texts = files.map((path) => [path, readFileSync(join(projectFolder, path), 'utf8')] as const);
-  const inside = (path: string) => path.startsWith('src/telemetry/');
+  const inside = (path: string) => path.startsWith('src/runtime/telemetry/');
   const using = texts.filter(([, text]) => text.includes("'@opentelemetry/")).map(([path]) => path);
   assert.ok(using.length > 0);
   assert.deepEqual(

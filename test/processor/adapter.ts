@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { inspect } from 'node:util';
-import { Failure } from '../../src/errors.ts';
-import { createLogger } from '../../src/platform/logger.ts';
-import { createMetrics } from '../../src/platform/metrics.ts';
+import { Failure } from '#core/errors.ts';
+import { createLogger } from '#core/platform/logger.ts';
+import { createMetrics } from '#core/platform/metrics.ts';
 import type { Processor } from '../../src/processor/port/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { inspect } from 'node:util';
-import { type FailureCode, isOutageOfAll } from '../../src/errors.ts';
-import { describeError } from '../../src/platform/logger.ts';
+import { type FailureCode, isOutageOfAll } from '#core/errors.ts';
+import { describeError } from '#core/platform/logger.ts';
 import { failureOf, startAdapter } from './adapter.ts';
 import { respond, type Script, startScriptedServer } from './scripted-server.ts';
 import { newPayment, paymentIntent, wireError } from './wire-objects.ts';

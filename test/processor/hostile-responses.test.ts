@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
-import { Failure } from '../../src/errors.ts';
+import { Failure } from '#core/errors.ts';
 import { assertProperty } from '../support/seeds.ts';
 import { startAdapter } from './adapter.ts';
 import { respond, startScriptedServer } from './scripted-server.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { describe, test } from 'node:test';
-import { Failure } from '../../src/errors.ts';
+import { Failure } from '#core/errors.ts';
 import { startAdapter } from './adapter.ts';
 import { respond, type Script, startScriptedServer } from './scripted-server.ts';
 import { list, newPayment, paymentIntent, wireError } from './wire-objects.ts';

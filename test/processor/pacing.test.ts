@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, type TestContext, test } from 'node:test';
-import { Failure } from '../../src/errors.ts';
-import { type Cause, causeOfKind, runWithCause } from '../../src/platform/cause.ts';
+import { Failure } from '#core/errors.ts';
+import { type Cause, causeOfKind, runWithCause } from '#core/platform/cause.ts';
 import { failureOf, startAdapter } from './adapter.ts';
 import { respond, type Script, startScriptedServer } from './scripted-server.ts';
 import { customer, localId, mark, paymentIntent, wireError } from './wire-objects.ts';

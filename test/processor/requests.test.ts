@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createMetrics } from '../../src/platform/metrics.ts';
+import { createMetrics } from '#core/platform/metrics.ts';
 import type { Processor } from '../../src/processor/port/processor.ts';
 import { mapChangeable } from '../../src/processor/stripe/changes/changeable-subscription.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';

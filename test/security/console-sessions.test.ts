@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Clock } from '../../src/platform/clock.ts';
+import type { Clock } from '#core/platform/clock.ts';
 import { readJson, testKey } from '../support/client.ts';
 import { callConsole, consoleHeaders, cookieOf, openSession, signIn } from '../support/console-session.ts';
 import { readProblem } from '../support/problem.ts';

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { migrate } from '../../src/platform/migrate.ts';
+import { migrate } from '#core/platform/migrate.ts';
 import { startBackend } from '../support/backend.ts';
 import { silentLogger } from '../support/log-capture.ts';
 import {

@@ -46,17 +46,17 @@ test('only the adapter makes requests of its own, besides the sender of events, 
     });
   assert.deepEqual(reaching.toSorted(), [
     // Calls the identity provider that the operator configured, and follows no redirect.
-    'src/console/sign-in/identity-provider.ts',
-    'src/events/deliveries/event-sender.ts',
+    'src/operators/console/sign-in/identity-provider.ts',
+    'src/engine/events/deliveries/event-sender.ts',
     'src/http/failures/problem.ts',
     'src/processor/stripe/stripe-processor.ts',
     'src/processor/stripe/wire/http-client.ts',
     // Calls the address of the processor that the operator configured, and follows no redirect.
-    'src/sandbox-control/sandbox-control.ts',
+    'src/operators/sandbox-control/sandbox-control.ts',
     // Pays like a customer at the sandbox that `till seed` has started itself.
-    'src/seed/shopper.ts',
+    'src/runtime/seed/shopper.ts',
     // Closes the port of a process that is replaced.
-    'src/till/compose-member.ts',
+    'src/runtime/composition/compose-member.ts',
   ]);
   assert.match(
     readFileSync('src/http/failures/problem.ts', 'utf8'),

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { Stripe } from 'stripe';
+import { type Clock, MovableClock, type ProcessorClock } from '#core/platform/clock.ts';
 import { startSandbox } from '../../sandbox/sandbox.ts';
-import { type Clock, MovableClock, type ProcessorClock } from '../../src/platform/clock.ts';
 import { readSuccess } from './client.ts';
 import { effort } from './effort.ts';
 import { patientHttpClient } from './patient-http-client.ts';

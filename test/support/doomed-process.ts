@@ -3,9 +3,9 @@
  * request waits there for the last, so that one process dies amid all of them. See `killAmid`.
  */
 
-import { createLogger } from '../../src/platform/logger.ts';
-import { loadConfig } from '../../src/till/config.ts';
-import { startTill } from '../../src/till/start-till.ts';
+import { createLogger } from '#core/platform/logger.ts';
+import { loadConfig } from '#runtime/composition/config.ts';
+import { startTill } from '#runtime/composition/start-till.ts';
 import type { CrashPlan } from './doomed-tills.ts';
 
 const plans: readonly CrashPlan[] = JSON.parse(process.env['CRASH_PLANS'] ?? '[]');

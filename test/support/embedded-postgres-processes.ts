@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { watchdogName } from '../../src/platform/embedded-postgres/watchdog.ts';
+import { watchdogName } from '#runtime/embedded-postgres/watchdog.ts';
 import { programFile } from './bundle.ts';
 
 export interface ServiceProcess {

@@ -2,8 +2,9 @@
  * A service reduced to its embedded PostgreSQL, for the tests that kill one. Its one line on standard output says
  * how the start went, its log goes to standard error, and it stops in order on SIGINT.
  */
-import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
-import { createLogger } from '../../src/platform/logger.ts';
+
+import { createLogger } from '#core/platform/logger.ts';
+import { startEmbeddedPostgres } from '#runtime/embedded-postgres.ts';
 import { clusterNameFor } from './embedded-postgres-processes.ts';
 
 const [dataDir = ''] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { NewEvent } from '../../src/events/event.ts';
+import type { NewEvent } from '#engine/events/event.ts';
 import type { Client } from './client.ts';
 
 export interface EventBody {

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { withDeadline } from '../../src/platform/deadline.ts';
+import { withDeadline } from '#core/platform/deadline.ts';
 import type { Lifetime } from './backend.ts';
 
 /** Far longer than one delivery takes. What does not arrive must fail the test. */

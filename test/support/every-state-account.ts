@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import { inLanes } from '../../src/platform/lanes.ts';
+import { inLanes } from '#core/platform/lanes.ts';
 import type { TestProcessor } from './backend.ts';
 
 /** Requests of the official client at a time. */

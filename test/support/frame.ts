@@ -1,16 +1,16 @@
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import type { ConsoleAccess } from '../../src/console/sessions/console-access.ts';
+import { systemClock } from '#core/platform/clock.ts';
+import type { Logger } from '#core/platform/logger.ts';
+import { MemoryCache } from '#core/platform/memory-cache.ts';
+import { createMetrics } from '#core/platform/metrics.ts';
+import type { ConsoleAccess } from '#operators/console/sessions/console-access.ts';
+import type { KeyService } from '#operators/keys/key-service.ts';
 import { ApiGuard } from '../../src/http/access/api-guard.ts';
 import { ApiKeyRing } from '../../src/http/access/api-key.ts';
 import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
 import { type AppParts, buildApp } from '../../src/http/app.ts';
-import type { KeyService } from '../../src/keys/key-service.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import type { Logger } from '../../src/platform/logger.ts';
-import { MemoryCache } from '../../src/platform/memory-cache.ts';
-import { createMetrics } from '../../src/platform/metrics.ts';
 import { testKey } from './client.ts';
 import { captureLog, type LogLine } from './log-capture.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Provider } from 'oidc-provider';
-import type { OidcSettings } from '../../src/console/sign-in/identity-provider.ts';
+import type { OidcSettings } from '#operators/console/sign-in/identity-provider.ts';
 import type { Lifetime } from './backend.ts';
 
 /** The people of the provider, by the name with which they sign in there. */

@@ -1,4 +1,4 @@
-import type { KindCounts, Skip } from '../../src/import/import-progress.ts';
+import type { KindCounts, Skip } from '#operators/import/import-progress.ts';
 import { dumpTables } from './dump-tables.ts';
 import type { TillInProcess } from './till-in-process.ts';
 

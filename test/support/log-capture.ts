@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { createLogger, type Logger, type LogLevel } from '../../src/platform/logger.ts';
+import { createLogger, type Logger, type LogLevel } from '#core/platform/logger.ts';
 
 export interface LogLine {
   readonly msg: string;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
-import { serverUserCandidates } from '../../src/platform/embedded-postgres/server-user.ts';
+import { serverUserCandidates } from '#runtime/embedded-postgres/server-user.ts';
 import { freePort } from './free-port.ts';
 import { findProgram, skipWithoutProgram } from './require-program.ts';
 

@@ -1,4 +1,4 @@
-import { runCommandLine } from '../../src/cli/run.ts';
+import { runCommandLine } from '#runtime/cli/run.ts';
 
 export interface CommandOutcome {
   readonly code: number;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { type EventType, eventObjectTypes, type NewEvent } from '../../src/events/event.ts';
-import { eventId } from '../../src/events/feed/event-id.ts';
+import { type EventType, eventObjectTypes, type NewEvent } from '#engine/events/event.ts';
+import { eventId } from '#engine/events/feed/event-id.ts';
 import type { Sql } from './backend.ts';
 import { appendEvents, newEvent } from './event-feed.ts';
 

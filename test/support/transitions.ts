@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { type AsOf, asOfEvent } from '../../src/model/facts.ts';
-import type { Origin, Verdict } from '../../src/model/transition.ts';
+import { type AsOf, asOfEvent } from '#core/model/facts.ts';
+import type { Origin, Verdict } from '#core/model/transition.ts';
 
 /**
  * The rule for a pair of statuses, the row's and the one that arrives:

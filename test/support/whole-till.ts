@@ -1,9 +1,9 @@
 import { EventEmitter, once } from 'node:events';
-import { createLogger } from '../../src/platform/logger.ts';
-import type { TestSettings } from '../../src/till/compose.ts';
-import { loadConfig } from '../../src/till/config.ts';
-import { startTill } from '../../src/till/start-till.ts';
-import type { WelcomeFacts } from '../../src/till/welcome.ts';
+import { createLogger } from '#core/platform/logger.ts';
+import type { TestSettings } from '#runtime/composition/compose.ts';
+import { loadConfig } from '#runtime/composition/config.ts';
+import { startTill } from '#runtime/composition/start-till.ts';
+import type { WelcomeFacts } from '#runtime/composition/welcome.ts';
 import { type Client, createClient } from './client.ts';
 import type { LogLine } from './log-capture.ts';
 import { projectFolder } from './till-in-child.ts';

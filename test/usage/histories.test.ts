@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRandom, Dice } from '../../src/seed/random.ts';
+import { createRandom, Dice } from '#runtime/seed/random.ts';
 import { startBackend } from '../support/backend.ts';
 import {
   confirmSecret,

@@ -1,10 +1,10 @@
 /** PostgreSQL keeps the plans of named statements. None of them may become slow when there are more rows. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { createLogger } from '../../src/platform/logger.ts';
-import { Database, type Queryable } from '../../src/platform/postgres.ts';
-import { EntitlementStore } from '../../src/subscriptions/entitlements/entitlement-store.ts';
-import { UsageStore } from '../../src/usage/usage-store.ts';
+import { createLogger } from '#core/platform/logger.ts';
+import { Database, type Queryable } from '#core/platform/postgres.ts';
+import { EntitlementStore } from '#features/subscriptions/entitlements/entitlement-store.ts';
+import { UsageStore } from '#features/usage/usage-store.ts';
 import { createCustomer } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import { createMeter } from '../support/usage.ts';

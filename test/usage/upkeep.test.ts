@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { instantOf } from '../../src/usage/usage-batch.ts';
-import { UsageErasureStore } from '../../src/usage/usage-erasure-store.ts';
-import { UsageStore } from '../../src/usage/usage-store.ts';
+import { instantOf } from '#features/usage/usage-batch.ts';
+import { UsageErasureStore } from '#features/usage/usage-erasure-store.ts';
+import { UsageStore } from '#features/usage/usage-store.ts';
 import { startBackend } from '../support/backend.ts';
 import { createClient, readJson } from '../support/client.ts';
 import { createCustomer, createPlan } from '../support/objects.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
-import { noRevisions } from '../../src/mirrors/refresh.ts';
+import { noRevisions } from '#engine/mirrors/refresh.ts';
 import { readEvents } from '../support/checks/outbox.ts';
 import { confirmPayment, createPayment, type PaymentBody, readPayment } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';

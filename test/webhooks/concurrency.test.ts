@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Stripe } from 'stripe';
-import type { CustomerFacts } from '../../src/model/customer.ts';
-import { asOfEvent } from '../../src/model/facts.ts';
-import type { InvoiceFacts } from '../../src/model/invoice.ts';
+import type { CustomerFacts } from '#core/model/customer.ts';
+import { asOfEvent } from '#core/model/facts.ts';
+import type { InvoiceFacts } from '#core/model/invoice.ts';
 import { unknownDetails } from '../support/invoice-details.ts';
 import {
   confirmPayment,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import { listEvents } from '../../src/webhooks/webhook-event-list-store.ts';
+import { listEvents } from '#engine/webhooks/webhook-event-list-store.ts';
 import { effort } from '../support/effort.ts';
 import { runTill } from '../support/run-till.ts';
 import { startTill } from '../support/till.ts';

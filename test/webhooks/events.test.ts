@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, beforeEach, describe, test } from 'node:test';
-import { newId } from '../../src/platform/id.ts';
+import { newId } from '#core/platform/id.ts';
 import { rotation } from '../support/effort.ts';
 import {
   type CustomerBody,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
-import { Failure } from '../../src/errors.ts';
+import { Failure } from '#core/errors.ts';
 import type { ProcessorEvent } from '../../src/processor/port/event-calls.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';

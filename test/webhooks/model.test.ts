@@ -22,8 +22,8 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
+import { createRandom } from '#runtime/seed/random.ts';
 import { eventTypes } from '../../src/processor/stripe/events/event-types.ts';
-import { createRandom } from '../../src/seed/random.ts';
 import { createLifetime } from '../support/backend.ts';
 import { effort } from '../support/effort.ts';
 import { RestartableTill } from '../support/restartable-till.ts';

@@ -1,7 +1,7 @@
 /** A process whose worker is idle applies events in the transaction that stores them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Receipt } from '../../src/webhooks/inbox.ts';
+import type { Receipt } from '#engine/webhooks/inbox.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { assertEventsComplete, readEvents } from '../support/checks/outbox.ts';
 import { confirmPayment, createPayment, readPayment } from '../support/objects.ts';

@@ -1,5 +1,5 @@
-import { type Customer, type CustomerFacts, takeCustomerFacts } from '../../src/model/customer.ts';
-import { type AsOf, asOfEvent, rowTime } from '../../src/model/facts.ts';
+import { type Customer, type CustomerFacts, takeCustomerFacts } from '#core/model/customer.ts';
+import { type AsOf, asOfEvent, rowTime } from '#core/model/facts.ts';
 import {
   coverageOf,
   detailsAfter,
@@ -7,9 +7,9 @@ import {
   type Invoice,
   type InvoiceFacts,
   takeInvoiceFacts,
-} from '../../src/model/invoice.ts';
-import { noInvoice, type Payment, type PaymentFacts, takePaymentFacts } from '../../src/model/payment.ts';
-import { type Refund, type RefundFacts, takeRefundFacts } from '../../src/model/refund.ts';
+} from '#core/model/invoice.ts';
+import { noInvoice, type Payment, type PaymentFacts, takePaymentFacts } from '#core/model/payment.ts';
+import { type Refund, type RefundFacts, takeRefundFacts } from '#core/model/refund.ts';
 import {
   noReason,
   type Subscription,
@@ -17,7 +17,7 @@ import {
   takeReason,
   takeSubscriptionFacts,
   valuesOfSubscription,
-} from '../../src/model/subscription.ts';
+} from '#core/model/subscription.ts';
 /**
  * Every order in which the events of a short life can arrive, instead of a sample of them. The pure fold is what
  * decides, so that is what is gone through in full; a sample goes through the inbox, the worker and the database as
@@ -32,13 +32,13 @@ import {
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stripe } from 'stripe';
-import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/model/charge.ts';
-import { type Checkout, type CheckoutFacts, resultsOf, takeCheckoutFacts } from '../../src/model/checkout.ts';
-import { type DisputeFacts, takeDispute } from '../../src/model/dispute.ts';
-import { foldFacts, type MirrorRow, type Source, type Take } from '../../src/model/fold.ts';
-import { type Plan, type ProductFacts, takeProductFacts } from '../../src/model/plan.ts';
-import type { KnownPlan } from '../../src/model/subscription-items.ts';
-import { createRandom } from '../../src/seed/random.ts';
+import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '#core/model/charge.ts';
+import { type Checkout, type CheckoutFacts, resultsOf, takeCheckoutFacts } from '#core/model/checkout.ts';
+import { type DisputeFacts, takeDispute } from '#core/model/dispute.ts';
+import { foldFacts, type MirrorRow, type Source, type Take } from '#core/model/fold.ts';
+import { type Plan, type ProductFacts, takeProductFacts } from '#core/model/plan.ts';
+import type { KnownPlan } from '#core/model/subscription-items.ts';
+import { createRandom } from '#runtime/seed/random.ts';
 import { assertMirrored, readMirroredIds } from '../support/checks/mirrors.ts';
 import { readEvents } from '../support/checks/outbox.ts';
 import { effort } from '../support/effort.ts';

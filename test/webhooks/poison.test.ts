@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { attemptsMax } from '../../src/model/webhook-event.ts';
-import { batchMax } from '../../src/sync/event-applier.ts';
+import { attemptsMax } from '#core/model/webhook-event.ts';
+import { batchMax } from '#engine/sync/event-applier.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { eventOf, idOf, signWebhook } from '../support/webhook-events.ts';

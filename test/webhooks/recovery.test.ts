@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { OwnerLock } from '../../src/platform/owner-lock.ts';
+import { OwnerLock } from '#core/platform/owner-lock.ts';
+import { Job } from '#engine/sync/job.ts';
+import { RecoveryStore } from '#engine/sync/recovery-store.ts';
 import { eventTypes } from '../../src/processor/stripe/events/event-types.ts';
-import { Job } from '../../src/sync/job.ts';
-import { RecoveryStore } from '../../src/sync/recovery-store.ts';
 import type { Lifetime } from '../support/backend.ts';
 import { captureLog } from '../support/log-capture.ts';
 import {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
-import { newId } from '../../src/platform/id.ts';
+import { newId } from '#core/platform/id.ts';
 import { assertMirrored, listAll, readMirroredIds } from '../support/checks/mirrors.ts';
 import { effort } from '../support/effort.ts';
 import {

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
-import { createRandom } from '../../src/seed/random.ts';
+import { createRandom } from '#runtime/seed/random.ts';
 import { startBackend } from '../support/backend.ts';
 import { subscribed } from '../support/changes.ts';
 import { listAll } from '../support/checks/mirrors.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { errorCatalogue } from '../../../src/error-catalogue.ts';
+import { errorCatalogue } from '../../../src/core/error-catalogue.ts';
 import { TillConnectionError, TillError } from '../errors.ts';
 import { isTemporary, readRetryAfter, retryDelayMs } from './retry.ts';
 

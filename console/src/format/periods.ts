@@ -1,4 +1,4 @@
-import { dayOf } from '../../../src/platform/day.ts';
+import { dayOf } from '#core/platform/day.ts';
 
 /** Days of a calendar, both inclusive. */
 export interface DayRange {

@@ -1,11 +1,11 @@
-import type { Plan, PlanChange } from '../../../client/src/index.ts';
 import {
   metadataKeyLengthMax,
   metadataKeysMax,
   metadataValueLengthMax,
   ownKeyPrefix,
-} from '../../../src/model/metadata.ts';
-import { featuresMax, isFeature } from '../../../src/model/plan-features.ts';
+} from '#core/model/metadata.ts';
+import { featuresMax, isFeature } from '#core/model/plan-features.ts';
+import type { Plan, PlanChange } from '../../../client/src/index.ts';
 
 type Metadata = Plan['metadata'];
 type MetadataChange = NonNullable<PlanChange['metadata']>;

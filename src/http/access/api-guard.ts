@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import { Failure } from '../../errors.ts';
-import { type Caller, grants, type Scope } from '../../model/api-key.ts';
-import type { KeyUse } from '../../model/audit-entry.ts';
+import { Failure } from '#core/errors.ts';
+import { type Caller, grants, type Scope } from '#core/model/api-key.ts';
+import type { KeyUse } from '#core/model/audit-entry.ts';
 import { addressGroup } from './address-group.ts';
 import type { ApiKeyRing } from './api-key.ts';
 import { isConsoleCall } from './console-calls.ts';

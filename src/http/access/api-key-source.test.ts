@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { createLogger } from '../../platform/logger.ts';
+import { createLogger } from '#core/platform/logger.ts';
 import { loadApiKeys } from './api-key-source.ts';
 
 test('the error for a data directory that cannot hold the generated API key names it and the setting', async (t) => {

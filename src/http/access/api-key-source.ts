@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { unusableDataDir } from '../../platform/data-dir.ts';
-import type { Logger } from '../../platform/logger.ts';
+import { unusableDataDir } from '#core/platform/data-dir.ts';
+import type { Logger } from '#core/platform/logger.ts';
 import { type ApiKey, ApiKeyRing, keyLengthMin, parseApiKeys, shortKeyMistakes } from './api-key.ts';
 
 /** 256 bits: a generated key cannot be guessed. */

@@ -1,5 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type Caller, scopes } from '../../model/api-key.ts';
+import { type Caller, scopes } from '#core/model/api-key.ts';
 
 export interface ApiKey {
   /** Logs show this name instead of the API key. */

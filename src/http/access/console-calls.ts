@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { Failure } from '../../errors.ts';
+import { Failure } from '#core/errors.ts';
 
 const consolePath = '/console';
 /** The console calls the operations of the API below this path, with the cookie of its session. */

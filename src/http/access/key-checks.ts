@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { Failure } from '../../errors.ts';
+import { Failure } from '#core/errors.ts';
 import { replaceWithProblem } from '../failures/respond-to-failure.ts';
 import type { ApiGuard } from './api-guard.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { test } from 'node:test';
-import type { Cache } from '../../platform/cache.ts';
-import { createLogger } from '../../platform/logger.ts';
-import { MemoryCache } from '../../platform/memory-cache.ts';
+import type { Cache } from '#core/platform/cache.ts';
+import { createLogger } from '#core/platform/logger.ts';
+import { MemoryCache } from '#core/platform/memory-cache.ts';
 import { RateLimiter } from './rate-limiter.ts';
 
 /** A shared cache that the test can break. */

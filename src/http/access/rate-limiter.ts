@@ -1,6 +1,6 @@
-import type { Cache } from '../../platform/cache.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Logger } from '../../platform/logger.ts';
+import type { Cache } from '#core/platform/cache.ts';
+import type { Clock } from '#core/platform/clock.ts';
+import type { Logger } from '#core/platform/logger.ts';
 
 const windowMs = 60_000;
 /** Counters outlive their window, so that processes whose clocks differ slightly still use the same one. */

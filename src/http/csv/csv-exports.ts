@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Failure } from '../../errors.ts';
+import { Failure } from '#core/errors.ts';
 import { asksFor } from '../input/accept.ts';
 import { endWithKey, keyEnded, type OpenReader, OpenReaders } from '../load/open-readers.ts';
 import { type CsvColumn, csvLine, headerLine } from './csv.ts';

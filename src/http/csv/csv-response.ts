@@ -1,4 +1,4 @@
-import { Type } from '../../platform/schemas.ts';
+import { Type } from '#core/platform/schemas.ts';
 import { type CsvColumn, csvLine, headerLine } from './csv.ts';
 import { csvLimits, csvType } from './csv-exports.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { Type } from '#core/platform/schemas.ts';
 import { flatten, parseCsv, readCsv } from '../../../test/support/csv.ts';
 import { assertProperty } from '../../../test/support/seeds.ts';
-import { Type } from '../../platform/schemas.ts';
 import { MetadataResponse, nullable } from '../docs/api-schema.ts';
 import { columnsOf, csvLine, headerLine } from './csv.ts';
 

@@ -1,4 +1,4 @@
-import { decimalAmount } from '../../model/format-amount.ts';
+import { decimalAmount } from '#core/model/format-amount.ts';
 
 /** A column of a file: its name, and where its value is in an object of the API. */
 export interface CsvColumn {

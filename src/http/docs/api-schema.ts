@@ -1,6 +1,6 @@
 import type { Static, TProperties, TSchema } from 'typebox';
-import { externalIdLengthMax, externalIdPattern } from '../../model/customer.ts';
-import { sortNames } from '../../model/list-request.ts';
+import { externalIdLengthMax, externalIdPattern } from '#core/model/customer.ts';
+import { sortNames } from '#core/model/list-request.ts';
 import {
   type Metadata,
   type MetadataChange,
@@ -9,10 +9,10 @@ import {
   metadataKeysMax,
   metadataValueLengthMax,
   ownKeyPrefix,
-} from '../../model/metadata.ts';
-import { returnUrlLengthMax } from '../../model/return-url.ts';
-import { roundAmountRule } from '../../model/round-amount.ts';
-import { Type } from '../../platform/schemas.ts';
+} from '#core/model/metadata.ts';
+import { returnUrlLengthMax } from '#core/model/return-url.ts';
+import { roundAmountRule } from '#core/model/round-amount.ts';
+import { Type } from '#core/platform/schemas.ts';
 import { inAnyCase } from '../input/validator.ts';
 import { component } from './components.ts';
 

@@ -1,5 +1,5 @@
 import type { TProperties } from 'typebox';
-import { Type } from '../../platform/schemas.ts';
+import { Type } from '#core/platform/schemas.ts';
 
 /** A schema with a name. The document has it once, under that name, and refers to it. */
 export function component<Properties extends TProperties>(title: string, properties: Properties) {

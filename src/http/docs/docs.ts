@@ -1,8 +1,8 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
-import type { FailureCode } from '../../errors.ts';
-import type { Scope } from '../../model/api-key.ts';
-import { version } from '../../platform/version.ts';
+import type { FailureCode } from '#core/errors.ts';
+import type { Scope } from '#core/model/api-key.ts';
+import { version } from '#core/platform/version.ts';
 import { inAnyCase, optionalBody, patternRule } from '../input/validator.ts';
 import { addPositionHeaders } from '../positions.ts';
 import { moveToComponents, shareParameters } from './components.ts';

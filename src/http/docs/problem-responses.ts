@@ -1,5 +1,5 @@
-import { errorCatalogue } from '../../error-catalogue.ts';
-import type { FailureCode } from '../../errors.ts';
+import { errorCatalogue } from '#core/error-catalogue.ts';
+import type { FailureCode } from '#core/errors.ts';
 import { ProblemSchema, problemContentType, problemExample } from '../failures/problem.ts';
 import type { OpenapiDocument } from './components.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Failure } from '../../errors.ts';
+import { Failure } from '#core/errors.ts';
 
 interface Route {
   readonly steps: readonly string[];

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { Static } from 'typebox';
-import { errorCatalogue } from '../../error-catalogue.ts';
-import { Failure, type FailureCode } from '../../errors.ts';
-import { Type } from '../../platform/schemas.ts';
+import { errorCatalogue } from '#core/error-catalogue.ts';
+import { Failure, type FailureCode } from '#core/errors.ts';
+import { Type } from '#core/platform/schemas.ts';
 import { securityHeaders } from '../security-headers.ts';
 
 export const problemContentType = 'application/problem+json';

@@ -1,6 +1,6 @@
 import type { FastifyError } from 'fastify';
-import { Failure } from '../../errors.ts';
-import type { Mistake } from '../../problem-fields.ts';
+import { Failure } from '#core/errors.ts';
+import type { Mistake } from '#core/problem-fields.ts';
 import { mistakePath } from '../input/mistake-path.ts';
 import { mistakesMax } from '../load/limits.ts';
 

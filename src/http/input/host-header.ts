@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Failure } from '../../errors.ts';
+import { Failure } from '#core/errors.ts';
 
 /**
  * HTTP/1.1 requires exactly one host. Without one, Node itself would respond, without a body. With several, it would

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { invalidRequest } from '../../errors.ts';
-import type { IdempotencyKey } from '../../model/idempotency-key.ts';
+import { invalidRequest } from '#core/errors.ts';
+import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
 
 const path = 'header.idempotency-key';
 const keyPattern = /^[\x21-\x7e]{1,255}$/;

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { Failure } from '../../errors.ts';
-import type { Mistake } from '../../problem-fields.ts';
+import { Failure } from '#core/errors.ts';
+import type { Mistake } from '#core/problem-fields.ts';
 import { mistakesMax } from '../load/limits.ts';
 import { mistakePath } from './mistake-path.ts';
 

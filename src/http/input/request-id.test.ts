@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { test } from 'node:test';
-import { secretBytes, writeKey } from '../../model/api-key.ts';
-import { newId } from '../../platform/id.ts';
+import { secretBytes, writeKey } from '#core/model/api-key.ts';
+import { newId } from '#core/platform/id.ts';
 import { ApiKeyRing } from '../access/api-key.ts';
 import { requestIdOf as idOf } from './request-id.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { Failure } from '../../errors.ts';
-import type { Mistake } from '../../problem-fields.ts';
+import { Failure } from '#core/errors.ts';
+import type { Mistake } from '#core/problem-fields.ts';
 import { mistakesMax } from '../load/limits.ts';
 import { mistakePath } from './mistake-path.ts';
 

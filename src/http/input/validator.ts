@@ -1,10 +1,10 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 import type { FastifyRequest } from 'fastify';
-import { isRoundAmount, roundAmountMistake } from '../../model/round-amount.ts';
-import { isDay } from '../../platform/day.ts';
-import { parseInstant } from '../../platform/instant.ts';
-import { parsePlainInteger } from '../../platform/plain-integer.ts';
+import { isRoundAmount, roundAmountMistake } from '#core/model/round-amount.ts';
+import { isDay } from '#core/platform/day.ts';
+import { parseInstant } from '#core/platform/instant.ts';
+import { parsePlainInteger } from '#core/platform/plain-integer.ts';
 import { mistakesMax } from '../load/limits.ts';
 import { sizeCheck } from './too-large.ts';
 

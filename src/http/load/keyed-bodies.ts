@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Failure } from '../../errors.ts';
+import { Failure } from '#core/errors.ts';
 import { headerBytesMax } from './limits.ts';
 
 /** 32 of the largest batches of usage, or 128 of the largest other bodies. Usual ones have a few kilobytes. */

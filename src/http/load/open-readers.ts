@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Failure } from '../../errors.ts';
-import type { Caller } from '../../model/api-key.ts';
+import { Failure } from '#core/errors.ts';
+import type { Caller } from '#core/model/api-key.ts';
 
 /** Part of the API's contract: one application must leave most of the process to the others. */
 const shareOfName = 1 / 10;

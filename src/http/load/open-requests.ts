@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger } from 'fastify';
-import type { Failure } from '../../errors.ts';
+import type { Failure } from '#core/errors.ts';
 
 /** A reply of the framework, or of a route without it. */
 export interface OpenReply {

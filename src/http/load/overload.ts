@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Failure } from '../../errors.ts';
-import type { Logger } from '../../platform/logger.ts';
-import type { Metrics } from '../../platform/metrics.ts';
+import { Failure } from '#core/errors.ts';
+import type { Logger } from '#core/platform/logger.ts';
+import type { Metrics } from '#core/platform/metrics.ts';
 import { sendProblem } from '../failures/respond-to-failure.ts';
 import type { OpenRequests } from './open-requests.ts';
 

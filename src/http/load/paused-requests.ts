@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Failure } from '../../errors.ts';
-import { whileWaiting } from '../../platform/cause.ts';
-import type { WorkDoor } from '../../platform/work-door.ts';
+import { Failure } from '#core/errors.ts';
+import { whileWaiting } from '#core/platform/cause.ts';
+import type { WorkDoor } from '#core/platform/work-door.ts';
 import { wantsCsv } from '../csv/csv-exports.ts';
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { Failure } from '../../errors.ts';
-import type { Logger } from '../../platform/logger.ts';
+import { Failure } from '#core/errors.ts';
+import type { Logger } from '#core/platform/logger.ts';
 import { requestTooSlow } from '../failures/respond-to-failure.ts';
 import type { OpenReply, OpenRequest, OpenRequests } from './open-requests.ts';
 

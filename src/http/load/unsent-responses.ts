@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Logger } from '../../platform/logger.ts';
+import type { Logger } from '#core/platform/logger.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {

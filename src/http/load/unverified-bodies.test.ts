@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { Failure } from '../../errors.ts';
+import { Failure } from '#core/errors.ts';
 import { UnverifiedBodies, type UnverifiedLimits } from './unverified-bodies.ts';
 
 const kib = 1_024;

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Failure } from '../../errors.ts';
+import { Failure } from '#core/errors.ts';
 import { bodyBytesMax } from './limits.ts';
 
 declare module 'fastify' {

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Static, TSchema } from 'typebox';
-import { Type } from '../../platform/schemas.ts';
-import { shareConcurrent } from '../../platform/share-concurrent.ts';
-import { version } from '../../platform/version.ts';
+import { Type } from '#core/platform/schemas.ts';
+import { shareConcurrent } from '#core/platform/share-concurrent.ts';
+import { version } from '#core/platform/version.ts';
 import { component } from '../docs/components.ts';
 import { operatorRoute } from './operator-route.ts';
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { withDeadline } from '../../platform/deadline.ts';
-import type { Metrics } from '../../platform/metrics.ts';
-import { Type } from '../../platform/schemas.ts';
-import { shareConcurrent } from '../../platform/share-concurrent.ts';
+import { withDeadline } from '#core/platform/deadline.ts';
+import type { Metrics } from '#core/platform/metrics.ts';
+import { Type } from '#core/platform/schemas.ts';
+import { shareConcurrent } from '#core/platform/share-concurrent.ts';
 import { operatorRoute } from './operator-route.ts';
 
 export interface MetricsParts {

@@ -1,4 +1,4 @@
-import type { FailureCode } from '../../errors.ts';
+import type { FailureCode } from '#core/errors.ts';
 
 interface OperatorSchema {
   readonly operationId: string;

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Logger } from '../../platform/logger.ts';
-import type { Metrics } from '../../platform/metrics.ts';
-import type { Span } from '../../platform/tracing.ts';
+import type { Logger } from '#core/platform/logger.ts';
+import type { Metrics } from '#core/platform/metrics.ts';
+import type { Span } from '#core/platform/tracing.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

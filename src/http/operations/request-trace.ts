@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Span, Tracer } from '../../platform/tracing.ts';
+import type { Span, Tracer } from '#core/platform/tracing.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

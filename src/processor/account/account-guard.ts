@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { Failure } from '../../errors.ts';
+import { Failure } from '#core/errors.ts';
 import type { Processor } from '../port/processor.ts';
 import { type CompareAccountParts, compareAccount } from './compare-account.ts';
 

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../platform/postgres.ts';
+import type { Queryable } from '#core/platform/postgres.ts';
 import type { ProcessorAccount } from './account.ts';
 
 /** All SQL for the account that the database belongs to. */

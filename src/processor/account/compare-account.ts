@@ -1,5 +1,5 @@
-import type { Logger } from '../../platform/logger.ts';
-import type { Queryable } from '../../platform/postgres.ts';
+import type { Logger } from '#core/platform/logger.ts';
+import type { Queryable } from '#core/platform/postgres.ts';
 import type { Processor } from '../port/processor.ts';
 import { describeDifference, isSameAccount } from './account.ts';
 import type { AccountStore } from './account-store.ts';

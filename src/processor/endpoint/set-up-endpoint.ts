@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../platform/clock.ts';
-import { newId } from '../../platform/id.ts';
+import type { Clock } from '#core/platform/clock.ts';
+import { newId } from '#core/platform/id.ts';
 import type { Processor } from '../port/processor.ts';
 import type { NewWebhookEndpoint, WebhookEndpoint } from '../port/webhook-endpoint-calls.ts';
 import { chooseEndpoint, isSameUrl, stateOf } from './endpoint-state.ts';

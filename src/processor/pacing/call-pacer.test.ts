@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { Failure } from '#core/errors.ts';
 import { assertProperty } from '../../../test/support/seeds.ts';
 import { mostInASecond, VirtualTime } from '../../../test/support/virtual-time.ts';
-import { Failure } from '../../errors.ts';
 import { CallPacer, type PacedCall } from './call-pacer.ts';
 import type { Priority } from './call-queue.ts';
 import { documentedLimits } from './documented-limits.ts';

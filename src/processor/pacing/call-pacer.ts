@@ -1,4 +1,4 @@
-import { Failure } from '../../errors.ts';
+import { Failure } from '#core/errors.ts';
 import { CallQueue, type Priority, type QueuedCall } from './call-queue.ts';
 import type { Limits, RateLimit } from './limits.ts';
 import { PaceTimer, type Time } from './pace-timer.ts';

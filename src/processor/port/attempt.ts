@@ -1,5 +1,5 @@
-import { Failure, type FailureCode } from '../../errors.ts';
-import type { Resource } from '../../model/facts.ts';
+import { Failure, type FailureCode } from '#core/errors.ts';
+import type { Resource } from '#core/model/facts.ts';
 
 /**
  * The result of a change. `wrong_state`: the processor's object is in another state than the mirror, and nothing was

@@ -1,5 +1,5 @@
-import type { CheckoutFacts, CheckoutNotice } from '../../model/checkout.ts';
-import type { Metadata } from '../../model/metadata.ts';
+import type { CheckoutFacts, CheckoutNotice } from '#core/model/checkout.ts';
+import type { Metadata } from '#core/model/metadata.ts';
 import type { Attempt } from './attempt.ts';
 import type { ListingStart, Pages } from './pages.ts';
 import type { Creation, CustomerLookUp, KeyedWrite, Marked } from './request-mark.ts';

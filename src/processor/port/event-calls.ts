@@ -1,4 +1,4 @@
-import type { CustomerFacts } from '../../model/customer.ts';
+import type { CustomerFacts } from '#core/model/customer.ts';
 import type { EventContent } from './event-facts.ts';
 
 export interface EventCalls {

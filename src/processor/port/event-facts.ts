@@ -1,16 +1,16 @@
-import type { ChargeFacts } from '../../model/charge.ts';
-import type { CheckoutNotice } from '../../model/checkout.ts';
-import type { CustomerFacts } from '../../model/customer.ts';
-import type { DisputeFacts, UnlinkedDisputeFacts } from '../../model/dispute.ts';
-import type { InvoiceFacts } from '../../model/invoice.ts';
-import type { InvoicePaymentFacts, PaymentFacts } from '../../model/payment.ts';
-import type { PriceFacts, ProductFacts } from '../../model/plan.ts';
-import type { RefundedPaymentFacts, RefundFacts } from '../../model/refund.ts';
+import type { ChargeFacts } from '#core/model/charge.ts';
+import type { CheckoutNotice } from '#core/model/checkout.ts';
+import type { CustomerFacts } from '#core/model/customer.ts';
+import type { DisputeFacts, UnlinkedDisputeFacts } from '#core/model/dispute.ts';
+import type { InvoiceFacts } from '#core/model/invoice.ts';
+import type { InvoicePaymentFacts, PaymentFacts } from '#core/model/payment.ts';
+import type { PriceFacts, ProductFacts } from '#core/model/plan.ts';
+import type { RefundedPaymentFacts, RefundFacts } from '#core/model/refund.ts';
 import type {
   ChangedSubscriptionFacts,
   DetachedMethodFacts,
   SubscriptionFacts,
-} from '../../model/subscription.ts';
+} from '#core/model/subscription.ts';
 
 /** The subjects of events, and the facts that events carry about them. */
 export interface SubjectFacts {

@@ -1,5 +1,5 @@
-import type { InvoiceFacts } from '../../model/invoice.ts';
-import type { SubscriptionFacts } from '../../model/subscription.ts';
+import type { InvoiceFacts } from '#core/model/invoice.ts';
+import type { SubscriptionFacts } from '#core/model/subscription.ts';
 import type { KeyedWrite } from './request-mark.ts';
 
 /** A charge that was attempted and failed. */

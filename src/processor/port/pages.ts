@@ -1,4 +1,4 @@
-import { Failure } from '../../errors.ts';
+import { Failure } from '#core/errors.ts';
 
 /** The pages of a list, newest objects first. Each page is a call with its own deadline. */
 export type Pages<T> = AsyncIterable<ProcessorPage<T>>;

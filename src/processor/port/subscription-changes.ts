@@ -1,6 +1,6 @@
-import type { PlanInterval } from '../../model/plan.ts';
-import type { SubscriptionChange, SubscriptionFacts } from '../../model/subscription.ts';
-import type { SubscriptionItemFacts } from '../../model/subscription-items.ts';
+import type { PlanInterval } from '#core/model/plan.ts';
+import type { SubscriptionChange, SubscriptionFacts } from '#core/model/subscription.ts';
+import type { SubscriptionItemFacts } from '#core/model/subscription-items.ts';
 import type { Attempt } from './attempt.ts';
 import type { InvoiceLine } from './invoice-line.ts';
 import type { Declined } from './invoice-payment.ts';

@@ -1,6 +1,6 @@
 import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import type { Scope } from '../../../src/model/api-key.ts';
+import type { Scope } from '#core/model/api-key.ts';
 import { createLifetime, type Lifetime } from '../../support/backend.ts';
 import { testKey } from '../../support/client.ts';
 import { openSession } from '../../support/console-session.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { attemptsMax } from '../../../src/model/webhook-event.ts';
+import { attemptsMax } from '#core/model/webhook-event.ts';
 import { type CheckoutBody, createCheckout } from '../../support/checkouts.ts';
 import {
   type CustomerBody,

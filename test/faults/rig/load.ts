@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
-import { createRandom } from '../../../src/seed/random.ts';
+import { createRandom } from '#runtime/seed/random.ts';
 import { effort } from '../../support/effort.ts';
 import { LoadClient } from './load-client.ts';
 import { Shopper } from './shopper.ts';

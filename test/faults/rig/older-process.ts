@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { codeOf } from '../../../src/platform/unavailable.ts';
+import { codeOf } from '#core/platform/unavailable.ts';
 
 const deadlockCode = '40P01';
 

@@ -4,21 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
-import { findBinaries, linkLibraries } from '../../../src/platform/embedded-postgres/binaries.ts';
-import {
-  clusterDataPath,
-  giveDataTo,
-  openCluster,
-  superuser,
-} from '../../../src/platform/embedded-postgres/cluster.ts';
-import { makePrivateDir } from '../../../src/platform/embedded-postgres/private-files.ts';
-import { launchServer, type Server } from '../../../src/platform/embedded-postgres/server.ts';
+import { findBinaries, linkLibraries } from '#runtime/embedded-postgres/binaries.ts';
+import { clusterDataPath, giveDataTo, openCluster, superuser } from '#runtime/embedded-postgres/cluster.ts';
+import { makePrivateDir } from '#runtime/embedded-postgres/private-files.ts';
+import { launchServer, type Server } from '#runtime/embedded-postgres/server.ts';
 import {
   findServerCommand,
   libraryDirName,
   type ServerCommand,
-} from '../../../src/platform/embedded-postgres/server-command.ts';
-import { serverArguments, socketPort } from '../../../src/platform/embedded-postgres/settings.ts';
+} from '#runtime/embedded-postgres/server-command.ts';
+import { serverArguments, socketPort } from '#runtime/embedded-postgres/settings.ts';
 import { copyCluster } from '../../support/cluster-template.ts';
 import { clusterNameFor, serverPids, signalServers } from '../../support/embedded-postgres-processes.ts';
 import { silentLogger } from '../../support/log-capture.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Random } from '../../../src/seed/random.ts';
+import type { Random } from '#runtime/seed/random.ts';
 import type { CreatedKind, Ledger } from './load.ts';
 
 interface Customer {

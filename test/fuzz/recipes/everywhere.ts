@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { grants, type Scope, scopes } from '../../../src/model/api-key.ts';
+import { grants, type Scope, scopes } from '#core/model/api-key.ts';
 import { createCustomer, createSubscription, saveCard } from '../../support/objects.ts';
 import type { Documented } from '../../support/openapi-document.ts';
 import { type ApiRequest, exampleRequest, rightRequest, unknownId } from '../../support/right-requests.ts';

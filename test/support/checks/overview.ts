@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { countedTables, countSubscribers } from '../../../src/overview/overview-count-store.ts';
-import type { Queryable } from '../../../src/platform/postgres.ts';
+import type { Queryable } from '#core/platform/postgres.ts';
+import { countedTables, countSubscribers } from '#operators/overview/overview-count-store.ts';
 import type { Sql } from '../backend.ts';
 import type { Client } from '../client.ts';
 import { computeHistory } from './overview-history.ts';

@@ -1,4 +1,4 @@
-import { errorCatalogue } from '../../../src/error-catalogue.ts';
+import { errorCatalogue } from '#core/error-catalogue.ts';
 import { type Operation, readOperations } from './operations.ts';
 import { code, heading, table } from './table.ts';
 
@@ -15,7 +15,7 @@ export function errorsPage(): string {
       `${when}${routesOf(operations, name)}`,
       advice,
     ]);
-  return `${heading('Errors', 'src/error-catalogue.ts')}
+  return `${heading('Errors', 'src/core/error-catalogue.ts')}
 Every error is a problem as [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457) defines it. Programs decide by \`code\`,
 which never changes its meaning. \`detail\` is for people: it says what went wrong in this request, and what to do next.
 \`requestId\` is also in the \`x-request-id\` header and in the log.
@@ -36,7 +36,7 @@ function routesOf(operations: readonly Operation[], name: string): string {
 /** The client's list of codes, as a type. */
 export function clientErrorCodes(): string {
   const codes = Object.keys(errorCatalogue).map((name) => `\n  | '${name}'`);
-  return `// Written by \`npm run reference\` from src/error-catalogue.ts. Don't edit it here.
+  return `// Written by \`npm run reference\` from src/core/error-catalogue.ts. Don't edit it here.
 
 /** Every code of Till's errors. A code never changes its meaning. A later release of Till can add some. */
 export type ErrorCode =${codes.join('')};

@@ -1,5 +1,5 @@
-import { eventObjectTypes, eventTypes } from '../../../src/events/event.ts';
-import { eventMeanings } from '../../../src/events/event-meanings.ts';
+import { eventObjectTypes, eventTypes } from '#engine/events/event.ts';
+import { eventMeanings } from '#engine/events/event-meanings.ts';
 import { code, heading, table } from './table.ts';
 
 /** The path below /api/v1 that reads the object of an event. */
@@ -28,7 +28,7 @@ ${table(
 )}
 `;
   });
-  return `${heading('Event types', 'src/events')}
+  return `${heading('Event types', 'src/engine/events')}
 Every change writes an event, of the type that says most about it. [events.md](../events.md) explains how to read and
 follow them, and [webhooks-out.md](../webhooks-out.md) how to receive them. Steps that happen closely together can be
 one event, so let \`data.status\` decide what you do, and use the type to select events.

@@ -1,5 +1,5 @@
-import { createMetrics } from '../../../src/platform/metrics.ts';
-import { metricLabels } from '../../../src/till/compose-parts.ts';
+import { createMetrics } from '#core/platform/metrics.ts';
+import { metricLabels } from '#runtime/composition/compose-parts.ts';
 import { code, heading, table } from './table.ts';
 
 /** Longer lists of values are described, not listed. */
@@ -27,7 +27,7 @@ export async function metricsPage(): Promise<string> {
         labelNames.map((label) => describeLabel(label, isOwn ? (samples.get(name) ?? []) : [])).join('; '),
         help.replace(/\.$/, ''),
       ]);
-  return `${heading('Metrics', 'src/platform/metrics.ts')}
+  return `${heading('Metrics', 'src/core/platform/metrics.ts')}
 \`GET /metrics\` returns every metric in the Prometheus text format, without an API key. Keep it inside your network.
 Counters whose labels are known in advance exist from the first scrape, at 0. A histogram with labels has a series for
 each combination that has occurred.

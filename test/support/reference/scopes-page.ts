@@ -1,4 +1,4 @@
-import { type Scope, scopeMeanings, scopes } from '../../../src/model/api-key.ts';
+import { type Scope, scopeMeanings, scopes } from '#core/model/api-key.ts';
 import { type Operation, readOperations } from './operations.ts';
 import { code, heading, table } from './table.ts';
 
@@ -12,7 +12,7 @@ ${sentence(scope)}
 ${routes(operations.filter((operation) => operation.scope === scope))}
 `,
   );
-  return `${heading('Scopes', 'src/keys and openapi.json')}
+  return `${heading('Scopes', 'src/operators/keys and openapi.json')}
 An API key has one scope or more. Each route needs one; a request without it gets 403 \`forbidden\`, which names it. Every
 scope includes \`read\`, and \`admin\` includes all others. Keys from the environment have every scope.
 

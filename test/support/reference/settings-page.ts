@@ -1,5 +1,5 @@
-import { ConfigError, loadConfig } from '../../../src/till/config.ts';
-import { type Setting, settings } from '../../../src/till/settings.ts';
+import { ConfigError, loadConfig } from '#runtime/composition/config.ts';
+import { type Setting, settings } from '#runtime/composition/settings.ts';
 import { code, heading, table } from './table.ts';
 
 /** A value that no check allows. */
@@ -26,7 +26,7 @@ export function settingsPage(): string {
     // The links of the declarations begin at the README.
     setting.about.replaceAll('](docs/', '](../'),
   ]);
-  return `${heading('Settings', 'src/till/settings.ts and src/till/config.ts')}
+  return `${heading('Settings', 'src/runtime/composition/settings.ts and src/runtime/composition/config.ts')}
 Till reads environment variables once, at start. If a value is invalid, Till does not start, and prints a line for each
 mistake that says what is allowed. An empty variable counts as unset.
 

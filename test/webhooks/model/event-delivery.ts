@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import { createRandom, type Random } from '../../../src/seed/random.ts';
+import { createRandom, type Random } from '#runtime/seed/random.ts';
 import { mainItemTruth } from '../../support/checks/subscription-truth.ts';
 
 /** As many as the sandbox's own deliverer sends at a time. */

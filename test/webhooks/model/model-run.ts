@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
-import { systemClock } from '../../../src/platform/clock.ts';
-import { createRandom } from '../../../src/seed/random.ts';
+import { systemClock } from '#core/platform/clock.ts';
+import { createRandom } from '#runtime/seed/random.ts';
 import {
   type Backend,
   type Lifetime,

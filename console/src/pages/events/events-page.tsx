@@ -1,5 +1,5 @@
+import { eventTypes } from '#engine/events/event.ts';
 import type { EventQuery, EventType, TillEvent } from '../../../../client/src/index.ts';
-import { eventTypes } from '../../../../src/events/event.ts';
 import { eventTitle } from '../../format/event-title.ts';
 import { pageOf, pageOfObject } from '../../links.ts';
 import { causeText } from '../../parts/cause.tsx';

@@ -1,6 +1,6 @@
+import { moveNames } from '#operators/overview/move.ts';
+import { daysDefault } from '#operators/overview/overview-range.ts';
 import type { OverviewMove, OverviewMoveQuery } from '../../../../client/src/index.ts';
-import { moveNames } from '../../../../src/overview/move.ts';
-import { daysDefault } from '../../../../src/overview/overview-range.ts';
 import { fieldLabel, words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { customerColumn } from '../../parts/customer-link.tsx';

@@ -1,5 +1,4 @@
 import type { Static } from 'typebox';
-import type { Call, RequestOptions } from '../../../../client/src/index.ts';
 import type {
   ClockSchema,
   ConfirmationSchema,
@@ -7,7 +6,8 @@ import type {
   FaultsSchema,
   OperationsSchema,
   TestCardsSchema,
-} from '../../../../src/sandbox-control/sandbox-responses.ts';
+} from '#operators/sandbox-control/sandbox-responses.ts';
+import type { Call, RequestOptions } from '../../../../client/src/index.ts';
 import { type Resource, useResource } from '../../api/use-resource.ts';
 import { till } from '../../session.ts';
 

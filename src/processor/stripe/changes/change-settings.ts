@@ -2,7 +2,7 @@ import {
   isSubscriptionChangeIgnored,
   type SubscriptionChange,
   type SubscriptionFacts,
-} from '../../../model/subscription.ts';
+} from '#core/model/subscription.ts';
 import { type Attempt, notReached } from '../../port/attempt.ts';
 import type { ChangeOrder, SubscriptionSettings } from '../../port/subscription-changes.ts';
 import { updateSubscription } from '../objects/subscriptions.ts';

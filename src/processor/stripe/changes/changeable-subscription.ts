@@ -1,4 +1,4 @@
-import type { AsOf } from '../../../model/facts.ts';
+import type { AsOf } from '#core/model/facts.ts';
 import { objectMissing } from '../../port/attempt.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { ChangeableItem, ChangeableSubscription } from '../../port/subscription-changes.ts';

@@ -1,4 +1,4 @@
-import type { AsOf } from '../../../model/facts.ts';
+import type { AsOf } from '#core/model/facts.ts';
 import { codeOf, isOnce } from '../objects/map-subscription-terms.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';

@@ -1,5 +1,5 @@
-import { Failure, isRefusedChange } from '../../../errors.ts';
-import type { SubscriptionFacts } from '../../../model/subscription.ts';
+import { Failure, isRefusedChange } from '#core/errors.ts';
+import type { SubscriptionFacts } from '#core/model/subscription.ts';
 import { type Attempt, concurrentChange, notReached } from '../../port/attempt.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type {

@@ -1,4 +1,4 @@
-import type { AsOf } from '../../../model/facts.ts';
+import type { AsOf } from '#core/model/facts.ts';
 import type { ChangePreview, PreviewLine, SubscriptionChangeCalls } from '../../port/subscription-changes.ts';
 import { hasMoreLines, mapLine, readLines } from '../objects/invoice-lines.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';

@@ -1,4 +1,4 @@
-import { hasEnded, type SubscriptionFacts } from '../../../model/subscription.ts';
+import { hasEnded, type SubscriptionFacts } from '#core/model/subscription.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { nullIfMissing } from '../wire/attempt.ts';
 import { WireObject } from '../wire/wire-object.ts';

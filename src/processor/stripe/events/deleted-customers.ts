@@ -1,4 +1,4 @@
-import type { CustomerFacts } from '../../../model/customer.ts';
+import type { CustomerFacts } from '#core/model/customer.ts';
 import type { EventCalls } from '../../port/event-calls.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';

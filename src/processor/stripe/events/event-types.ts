@@ -1,5 +1,5 @@
-import type { ChargeFacts } from '../../../model/charge.ts';
-import type { AsOf } from '../../../model/facts.ts';
+import type { ChargeFacts } from '#core/model/charge.ts';
+import type { AsOf } from '#core/model/facts.ts';
 import type { EventFacts } from '../../port/event-facts.ts';
 import { mapCharge } from '../objects/map-charge.ts';
 import { mapCheckoutNotice } from '../objects/map-checkout.ts';

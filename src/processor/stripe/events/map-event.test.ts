@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { asOfEvent } from '#core/model/facts.ts';
 import { eventFixture, eventFixtureWith } from '../../../../test/fixtures/event-fixture.ts';
 import { unknownDetails } from '../../../../test/support/invoice-details.ts';
 import { plainSubscription } from '../../../../test/support/plain-subscription.ts';
-import { asOfEvent } from '../../../model/facts.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import { eventTypes } from './event-types.ts';
 import { mapEventEnvelope, readEvent } from './map-event.ts';

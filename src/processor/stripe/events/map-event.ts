@@ -1,4 +1,4 @@
-import { asOfEvent } from '../../../model/facts.ts';
+import { asOfEvent } from '#core/model/facts.ts';
 import type { ProcessorEvent, VerifiedWebhook } from '../../port/event-calls.ts';
 import {
   type CausingWrite,

@@ -1,4 +1,4 @@
-import { Failure } from '../../../errors.ts';
+import { Failure } from '#core/errors.ts';
 import type { Processor } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { headerDateMs } from '../wire/response-as-of.ts';

@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import type { AsOf } from '../../../model/facts.ts';
+import type { AsOf } from '#core/model/facts.ts';
 import type {
   CheckoutCalls,
   CheckoutPage,

@@ -1,6 +1,6 @@
-import type { CustomerFacts } from '../../../model/customer.ts';
-import type { AsOf } from '../../../model/facts.ts';
-import type { Metadata } from '../../../model/metadata.ts';
+import type { CustomerFacts } from '#core/model/customer.ts';
+import type { AsOf } from '#core/model/facts.ts';
+import type { Metadata } from '#core/model/metadata.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, CustomerCalls, CustomerValues } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';

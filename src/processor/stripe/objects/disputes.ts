@@ -1,4 +1,4 @@
-import type { DisputeFacts, UnlinkedDisputeFacts } from '../../../model/dispute.ts';
+import type { DisputeFacts, UnlinkedDisputeFacts } from '#core/model/dispute.ts';
 import type { Pages } from '../../port/pages.ts';
 import type { DisputeCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';

@@ -1,4 +1,4 @@
-import { invoiceStatuses } from '../../../model/invoice.ts';
+import { invoiceStatuses } from '#core/model/invoice.ts';
 import type { Declined } from '../../port/invoice-payment.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { nullIfMissing } from '../wire/attempt.ts';

@@ -1,5 +1,5 @@
-import { Failure } from '../../../errors.ts';
-import type { InvoiceFacts } from '../../../model/invoice.ts';
+import { Failure } from '#core/errors.ts';
+import type { InvoiceFacts } from '#core/model/invoice.ts';
 import { notReached } from '../../port/attempt.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Declined, InvoicePaymentCalls, NewInvoicePayment } from '../../port/invoice-payment.ts';

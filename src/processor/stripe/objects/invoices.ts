@@ -1,4 +1,4 @@
-import type { AsOf } from '../../../model/facts.ts';
+import type { AsOf } from '#core/model/facts.ts';
 import type { ListingStart, Pages } from '../../port/pages.ts';
 import type { InvoiceCalls, PaymentOfInvoice } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';

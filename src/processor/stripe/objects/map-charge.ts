@@ -1,5 +1,5 @@
-import type { Charge, ChargeFacts } from '../../../model/charge.ts';
-import type { AsOf } from '../../../model/facts.ts';
+import type { Charge, ChargeFacts } from '#core/model/charge.ts';
+import type { AsOf } from '#core/model/facts.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { describeMethod } from './map-payment-method.ts';
 

@@ -1,6 +1,6 @@
-import { type CheckoutFacts, type CheckoutNotice, checkoutModes } from '../../../model/checkout.ts';
-import type { AsOf } from '../../../model/facts.ts';
-import { noMetadata } from '../../../model/metadata.ts';
+import { type CheckoutFacts, type CheckoutNotice, checkoutModes } from '#core/model/checkout.ts';
+import type { AsOf } from '#core/model/facts.ts';
+import { noMetadata } from '#core/model/metadata.ts';
 import { checkoutTermsOf, metadataOf, trialDaysOf } from '../wire/wire-metadata.ts';
 import { WireObject } from '../wire/wire-object.ts';
 

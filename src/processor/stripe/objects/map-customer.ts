@@ -1,5 +1,5 @@
-import type { CustomerFacts } from '../../../model/customer.ts';
-import type { AsOf } from '../../../model/facts.ts';
+import type { CustomerFacts } from '#core/model/customer.ts';
+import type { AsOf } from '#core/model/facts.ts';
 import { externalIdOf, metadataOf } from '../wire/wire-metadata.ts';
 import { WireObject } from '../wire/wire-object.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { asOfEvent } from '#core/model/facts.ts';
 import { eventFixture, eventFixtureWith } from '../../../../test/fixtures/event-fixture.ts';
-import { asOfEvent } from '../../../model/facts.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import { readEvent } from '../events/map-event.ts';
 

@@ -1,5 +1,5 @@
-import type { DisputeFacts, UnlinkedDisputeFacts } from '../../../model/dispute.ts';
-import type { AsOf } from '../../../model/facts.ts';
+import type { DisputeFacts, UnlinkedDisputeFacts } from '#core/model/dispute.ts';
+import type { AsOf } from '#core/model/facts.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { customerOfPayment } from './map-payment.ts';
 

@@ -1,5 +1,5 @@
-import type { AsOf } from '../../../model/facts.ts';
-import type { InvoiceFacts } from '../../../model/invoice.ts';
+import type { AsOf } from '#core/model/facts.ts';
+import type { InvoiceFacts } from '#core/model/invoice.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { hasMoreLines } from './invoice-lines.ts';
 

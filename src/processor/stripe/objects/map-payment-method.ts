@@ -1,10 +1,10 @@
-import type { AsOf } from '../../../model/facts.ts';
+import type { AsOf } from '#core/model/facts.ts';
 import type {
   AttachablePaymentMethod,
   CardSetup,
   PaymentMethod,
   PaymentMethodUse,
-} from '../../../model/payment-method.ts';
+} from '#core/model/payment-method.ts';
 import { scheduledMethods } from '../changes/schedule-phases.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';

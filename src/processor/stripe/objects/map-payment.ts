@@ -1,5 +1,5 @@
-import type { AsOf } from '../../../model/facts.ts';
-import type { PaymentFacts, PaymentFailure } from '../../../model/payment.ts';
+import type { AsOf } from '#core/model/facts.ts';
+import type { PaymentFacts, PaymentFailure } from '#core/model/payment.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { checkoutIdOf, metadataOf } from '../wire/wire-metadata.ts';

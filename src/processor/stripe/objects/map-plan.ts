@@ -1,6 +1,6 @@
-import type { AsOf } from '../../../model/facts.ts';
-import { type PlanFacts, type PriceFacts, type ProductFacts, planIntervals } from '../../../model/plan.ts';
-import type { PriceObstacle } from '../../../model/price-obstacle.ts';
+import type { AsOf } from '#core/model/facts.ts';
+import { type PlanFacts, type PriceFacts, type ProductFacts, planIntervals } from '#core/model/plan.ts';
+import type { PriceObstacle } from '#core/model/price-obstacle.ts';
 import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { addOnOf, featuresOf, groupNameOf, repeatableOf } from './plan-metadata.ts';

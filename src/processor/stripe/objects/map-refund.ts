@@ -1,5 +1,5 @@
-import type { AsOf } from '../../../model/facts.ts';
-import { type RefundFacts, refundReasons, refundStatuses } from '../../../model/refund.ts';
+import type { AsOf } from '#core/model/facts.ts';
+import { type RefundFacts, refundReasons, refundStatuses } from '#core/model/refund.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { customerOfPayment } from './map-payment.ts';

@@ -3,7 +3,7 @@ import type {
   PendingChangeFacts,
   PendingItemFacts,
   SubscriptionTermFacts,
-} from '../../../model/subscription-terms.ts';
+} from '#core/model/subscription-terms.ts';
 import { fieldsOf, mainMarkOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 

@@ -1,6 +1,6 @@
-import type { AsOf } from '../../../model/facts.ts';
-import type { SubscriptionFacts } from '../../../model/subscription.ts';
-import { by, type SubscriptionItemFacts } from '../../../model/subscription-items.ts';
+import type { AsOf } from '#core/model/facts.ts';
+import type { SubscriptionFacts } from '#core/model/subscription.ts';
+import { by, type SubscriptionItemFacts } from '#core/model/subscription-items.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';

@@ -1,5 +1,5 @@
-import type { AsOf } from '../../../model/facts.ts';
-import type { SubscriptionFacts } from '../../../model/subscription.ts';
+import type { AsOf } from '#core/model/facts.ts';
+import type { SubscriptionFacts } from '#core/model/subscription.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, PaymentMethodCalls } from '../../port/processor.ts';
 import { setScheduledMethod } from '../changes/planned-changes.ts';

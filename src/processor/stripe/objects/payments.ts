@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
-import { Failure } from '../../../errors.ts';
-import type { AsOf } from '../../../model/facts.ts';
+import { Failure } from '#core/errors.ts';
+import type { AsOf } from '#core/model/facts.ts';
 import type { NewPayment, PaymentCalls, PaymentWithSecret } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, missingOrWrongState, nullIfMissing, refused } from '../wire/attempt.ts';

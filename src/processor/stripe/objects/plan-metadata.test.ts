@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { metadataKeysMax, metadataValueLengthMax } from '#core/model/metadata.ts';
+import { featuresMax, isFeature, type PlanFeatures } from '#core/model/plan-features.ts';
 import { seedOf } from '../../../../test/support/seeds.ts';
-import { metadataKeysMax, metadataValueLengthMax } from '../../../model/metadata.ts';
-import { featuresMax, isFeature, type PlanFeatures } from '../../../model/plan-features.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { changedPlanMetadata, featuresOf, groupNameOf, newPlanMetadata } from './plan-metadata.ts';
 

@@ -1,5 +1,5 @@
-import { type Metadata, type MetadataChange, metadataValueLengthMax } from '../../../model/metadata.ts';
-import { featuresMax, isFeature, isGroupName, type PlanFeatures } from '../../../model/plan-features.ts';
+import { type Metadata, type MetadataChange, metadataValueLengthMax } from '#core/model/metadata.ts';
+import { featuresMax, isFeature, isGroupName, type PlanFeatures } from '#core/model/plan-features.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
 import { isRecord, type WireObject } from '../wire/wire-object.ts';

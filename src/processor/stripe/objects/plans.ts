@@ -1,5 +1,5 @@
-import type { ChangedPlanFacts, PriceFacts, ProductFacts } from '../../../model/plan.ts';
-import { noFeatures } from '../../../model/plan-features.ts';
+import type { ChangedPlanFacts, PriceFacts, ProductFacts } from '#core/model/plan.ts';
+import { noFeatures } from '#core/model/plan-features.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, PlanCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';

@@ -1,5 +1,5 @@
-import type { AsOf } from '../../../model/facts.ts';
-import type { RefundFacts } from '../../../model/refund.ts';
+import type { AsOf } from '#core/model/facts.ts';
+import type { RefundFacts } from '#core/model/refund.ts';
 import type { RefundCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, nullIfMissing, refused } from '../wire/attempt.ts';

@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
-import type { AsOf } from '../../../model/facts.ts';
-import type { SubscriptionChange, SubscriptionFacts } from '../../../model/subscription.ts';
+import type { AsOf } from '#core/model/facts.ts';
+import type { SubscriptionChange, SubscriptionFacts } from '#core/model/subscription.ts';
 import type { Attempt } from '../../port/attempt.ts';
 import type { NewSubscription, SubscriptionCalls, SubscriptionWithSecrets } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';

@@ -1,5 +1,5 @@
 import type { Stripe as StripeTypes } from 'stripe';
-import { Failure } from '../../../errors.ts';
+import { Failure } from '#core/errors.ts';
 import type { WebhookEndpoint, WebhookEndpointCalls } from '../../port/webhook-endpoint-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing } from '../wire/attempt.ts';

@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import type { Logger } from '../../../platform/logger.ts';
+import type { Logger } from '#core/platform/logger.ts';
 import type { ProcessorCaller } from './calls.ts';
 
 /** Shared by the calls of every resource. */

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
-import type { AsOf } from '../../../model/facts.ts';
-import { whileWaiting } from '../../../platform/cause.ts';
-import type { Metrics } from '../../../platform/metrics.ts';
-import { currentSpan, inSpan } from '../../../platform/tracing.ts';
+import type { AsOf } from '#core/model/facts.ts';
+import { whileWaiting } from '#core/platform/cause.ts';
+import type { Metrics } from '#core/platform/metrics.ts';
+import { currentSpan, inSpan } from '#core/platform/tracing.ts';
 import type { CallPacer } from '../../pacing/call-pacer.ts';
 import type { RateLimit } from '../../pacing/limits.ts';
 import { CallPlace } from './call-place.ts';

@@ -1,4 +1,4 @@
-import type { Logger } from '../../../platform/logger.ts';
+import type { Logger } from '#core/platform/logger.ts';
 import type { ProcessorOperation } from './operations.ts';
 import type { WireObject } from './wire-object.ts';
 

@@ -1,4 +1,4 @@
-import type { Metrics } from '../../../platform/metrics.ts';
+import type { Metrics } from '#core/platform/metrics.ts';
 import { CallPacer } from '../../pacing/call-pacer.ts';
 import { documentedLimits } from '../../pacing/documented-limits.ts';
 import { Limits } from '../../pacing/limits.ts';

@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
-import { Failure } from '../../../errors.ts';
-import type { AsOf } from '../../../model/facts.ts';
+import { Failure } from '#core/errors.ts';
+import type { AsOf } from '#core/model/facts.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { LeftOut, ListingStart, Pages } from '../../port/pages.ts';
 import type { AdapterContext } from './adapter-context.ts';

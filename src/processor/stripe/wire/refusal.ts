@@ -1,4 +1,4 @@
-import { Failure, type FailureCode } from '../../../errors.ts';
+import { Failure, type FailureCode } from '#core/errors.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { HttpClientError } from './http-client.ts';

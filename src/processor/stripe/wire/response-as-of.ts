@@ -1,4 +1,4 @@
-import type { AsOf } from '../../../model/facts.ts';
+import type { AsOf } from '#core/model/facts.ts';
 import { WireObject } from './wire-object.ts';
 
 /**

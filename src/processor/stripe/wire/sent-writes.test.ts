@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Cause, causeOfKind, runWithCause } from '../../../platform/cause.ts';
+import { type Cause, causeOfKind, runWithCause } from '#core/platform/cause.ts';
 import { SentWrites } from './sent-writes.ts';
 
 const cause: Cause = { kind: 'api', keyName: 'shop', person: null, requestId: 'one', processorEventId: null };

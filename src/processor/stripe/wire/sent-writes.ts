@@ -1,4 +1,4 @@
-import { type Cause, currentCause } from '../../../platform/cause.ts';
+import { type Cause, currentCause } from '#core/platform/cause.ts';
 import type { CausingWrite } from '../../port/event-facts.ts';
 
 /** The time limit of an API request. After that, the request has recorded its change itself, or has failed. */

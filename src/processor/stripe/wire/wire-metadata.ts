@@ -1,5 +1,5 @@
-import { isExternalId } from '../../../model/customer.ts';
-import { type Metadata, type MetadataChange, ownKeyPrefix } from '../../../model/metadata.ts';
+import { isExternalId } from '#core/model/customer.ts';
+import { type Metadata, type MetadataChange, ownKeyPrefix } from '#core/model/metadata.ts';
 import type { NewCheckout } from '../../port/checkout-calls.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { isRecord, localIdKey, uuid, type WireObject } from './wire-object.ts';

@@ -1,0 +1,157 @@
+import { type Cause, causeOfKind, currentCause, currentCauseOf } from '#core/platform/cause.ts';
+import type { Transaction } from '#core/platform/postgres.ts';
+import { currentSpan, inSpan } from '#core/platform/tracing.ts';
+import type { WrittenRow } from '#core/platform/written-rows.ts';
+import type { NewEvent } from '../event.ts';
+import { describeChange, eventText } from './describe-change.ts';
+import type { ObjectKind, Shown } from './object-kind.ts';
+import type { EventText, GracePeriod, OutboxStore } from './outbox-store.ts';
+import { isChanged, type SubscriptionLinks } from './subscription-links.ts';
+
+/** References of one span to others: as many as the SDK keeps by default. */
+const linksMax = 128;
+/** Events that are inserted together: enough for any batch, and their JSON is a few megabytes at most. */
+const eventsPerStep = 1_000;
+
+interface OutboxParts {
+  readonly store: OutboxStore;
+  readonly objects: readonly ObjectKind[];
+  readonly links: SubscriptionLinks;
+  /** What earlier requests have written. */
+  readonly events: {
+    findRequestTraces(tx: Transaction, objectIds: readonly string[]): Promise<readonly string[]>;
+  };
+}
+
+/**
+ * Writes an event for every visible change of an object in the API, in the transaction of the change. The stores report
+ * every row that they write, so that no other code has to know about events.
+ */
+export class Outbox {
+  readonly #parts: OutboxParts;
+  readonly #byTable: ReadonlyMap<string, ObjectKind>;
+  #onAppended: () => void = () => {};
+
+  constructor(parts: OutboxParts) {
+    this.#parts = parts;
+    this.#byTable = new Map(parts.objects.map((object) => [object.table, object]));
+  }
+
+  /** Calls the listener after each commit of new events by this process. */
+  onAppended(listener: () => void): void {
+    this.#onAppended = listener;
+  }
+
+  /** Runs right before the commit of a transaction that wrote rows. */
+  write(tx: Transaction): Promise<void> {
+    return inSpan('outbox', async () => {
+      await this.#linkToRequests(tx);
+      await this.#write(tx);
+    });
+  }
+
+  async #write(tx: Transaction): Promise<void> {
+    const { store, links } = this.#parts;
+    const rows = tx.written.all();
+    const locks = links.locksOf(rows);
+    if (locks.length === 0) return this.#append(tx, await tx.written.stored(), new Map());
+    // From here on, no other transaction changes the values that these rows show of each other.
+    store.lockLinks(tx, locks);
+    const [written, grace] = await Promise.all([
+      links.complete(tx),
+      this.#findGrace(tx, rows.filter(isChanged)),
+    ]);
+    const others = await this.#findGrace(
+      tx,
+      written.filter((one) => !isChanged(one)),
+    );
+    this.#append(tx, written, new Map([...grace, ...others]));
+  }
+
+  /** Writes events that do not report a changed row. Call it last in the transaction, as `write` does. */
+  report(tx: Transaction, events: readonly NewEvent[]): void {
+    this.#appendTexts(
+      tx,
+      events.map((event) => eventText(event, JSON.stringify(event.data))),
+    );
+  }
+
+  #append(tx: Transaction, written: readonly WrittenRow[], graceOf: ReadonlyMap<string, GracePeriod>): void {
+    const { store } = this.#parts;
+    const events: EventText[] = [];
+    const current: GracePeriod[] = [];
+    const ended: string[] = [];
+    for (const { table, row, before } of written) {
+      const kind = this.#byTable.get(table);
+      if (kind === undefined) continue;
+      const grace = graceOf.get(row.id);
+      const shown = kind.show(row);
+      const shownBefore = before && kind.show(before, { isInGrace: grace !== undefined });
+      events.push(...describe(kind, shownBefore, shown));
+      const { graceEndsAt } = shown;
+      if (graceEndsAt === null && grace !== undefined) ended.push(row.id);
+      if (graceEndsAt !== null && graceEndsAt.getTime() !== grace?.endsAt.getTime())
+        current.push({ subscriptionId: row.id, endsAt: graceEndsAt });
+    }
+    if (current.length > 0) store.recordGrace(tx, current);
+    if (ended.length > 0) store.removeGrace(tx, ended);
+    if (events.length > 0) this.#appendTexts(tx, events);
+  }
+
+  #appendTexts(tx: Transaction, events: readonly EventText[]): void {
+    currentSpan()?.set({ 'till.events.count': events.length });
+    for (let start = 0; start < events.length; start += eventsPerStep)
+      this.#parts.store.append(tx, events.slice(start, start + eventsPerStep));
+    tx.afterCommit(() => this.#onAppended());
+  }
+
+  /** If a webhook is traced, its trace refers to the requests that changed the same objects before. */
+  async #linkToRequests(tx: Transaction): Promise<void> {
+    const span = currentSpan();
+    // Undefined for a batch of webhooks.
+    const kind = currentCause()?.kind ?? 'webhook';
+    if (span === undefined || kind !== 'webhook') return;
+    const changed = tx.written.all().flatMap(({ row, before }) => (before === undefined ? [] : [row.id]));
+    if (changed.length === 0) return;
+    const found = await this.#parts.events.findRequestTraces(tx, changed.slice(0, linksMax));
+    for (const traceparent of new Set(found)) span.link(traceparent);
+  }
+
+  /** The grace periods that the newest events of these subscriptions show. */
+  async #findGrace(tx: Transaction, rows: readonly WrittenRow[]): Promise<ReadonlyMap<string, GracePeriod>> {
+    const ids = rows.flatMap(({ table, row, before }) => {
+      const kind = this.#byTable.get(table);
+      return kind?.mayBeInGrace(row) || kind?.mayBeInGrace(before ?? row) ? [row.id] : [];
+    });
+    const found = ids.length === 0 ? [] : await this.#parts.store.findGrace(tx, ids);
+    return new Map(found.map((one) => [one.subscriptionId, one]));
+  }
+}
+
+/** The events of a change, as the store takes them. */
+function describe(kind: ObjectKind, before: Shown | undefined, after: Shown): readonly EventText[] {
+  const events = describeChange(kind, before, after);
+  if (events.length === 0) return [];
+  const data = JSON.stringify(after.view);
+  const cause = currentCauseOf(after.ids) ?? unknownCause;
+  const object = { objectType: kind.type, objectId: after.id, customerId: after.customerId };
+  const source = { cause, traceparent: traceparentOf(cause) };
+  return events.map((event) => eventText({ ...event, ...object, ...source }, data));
+}
+
+/**
+ * The current span, if it is part of the request's trace, else the span of the request: a statement that several
+ * requests share has a trace of its own.
+ */
+function traceparentOf({ traceparent }: Cause): string | undefined {
+  const current = currentSpan()?.traceparent;
+  const isOther =
+    traceparent !== undefined && current?.slice(0, traceIdEnd) !== traceparent.slice(0, traceIdEnd);
+  return isOther ? traceparent : current;
+}
+
+/** The length of the version and the trace id at the beginning of a `traceparent`. */
+const traceIdEnd = 35;
+
+/** For work that has no cause. */
+const unknownCause = causeOfKind('sweeper');

@@ -1,0 +1,23 @@
+import type { Resource } from '#core/model/facts.ts';
+import type { Applied, Source } from '#core/model/fold.ts';
+import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Transaction } from '#core/platform/postgres.ts';
+import type { Processor } from '#processor/port/processor.ts';
+
+/**
+ * Till's rows for one kind of object at the processor. Webhooks, recovery, resync, the sweeper and API responses all
+ * change rows through it. The key of an object is the processor's id.
+ */
+export interface Mirror<Facts> {
+  readonly resource: Resource;
+  keyOf(facts: Facts): string;
+  /** Applies facts to the rows, and creates rows for objects that belong to Till and have none. */
+  apply(tx: Transaction, facts: readonly Facts[], source: Source): Promise<Applied>;
+  /** Reads the object from the processor and applies its facts. No transaction is open during the read. */
+  refresh(key: string): Promise<Applied>;
+}
+
+/** What every mirror needs, and the operations on its objects. */
+export interface MirrorParts extends Pick<PlatformParts, 'database' | 'clock'> {
+  readonly processor: Processor;
+}

@@ -1,0 +1,320 @@
+import type { FastifyInstance } from 'fastify';
+import type { Static } from 'typebox';
+import { invalidRequest } from '#core/errors.ts';
+import type { FilterValues } from '#core/model/list-request.ts';
+import { paymentSources, paymentStatuses } from '#core/model/payment.ts';
+import { Type } from '#core/platform/schemas.ts';
+import { ApiRoutes } from '#http/api-routes.ts';
+import {
+  amountOf,
+  body,
+  Currency,
+  CurrencyFilter,
+  CustomerIdFilter,
+  DateTime,
+  Id,
+  IdempotencyKey,
+  IncludedCustomer,
+  MetadataResponse,
+  methodIdOf,
+  NewMetadata,
+  nullable,
+  nullableId,
+  nullableTime,
+  response,
+} from '#http/docs/api-schema.ts';
+import { component } from '#http/docs/components.ts';
+import { inCurrency } from '#http/input/validator.ts';
+import { registerReadRoutes } from '#http/read-routes.ts';
+import type { CustomerService } from '../customers/customer-service.ts';
+import type { NewPaymentRequest } from './payment-creation.ts';
+import type { PaymentService } from './payment-service.ts';
+import { paymentView } from './payment-view.ts';
+
+/** The API's limit. It is enough for a sentence, and the processor accepts it. */
+const descriptionLengthMax = 500;
+
+/** The fields of a payment's newest dispute. */
+const DisputeSchema = Type.Object(
+  {
+    status: Type.String({
+      description:
+        "The processor's status, an open set: `needs_response`, `under_review`, `won`, `lost`, for an inquiry " +
+        '`warning_needs_response`, and others.',
+    }),
+    amount: nullable(
+      Type.Integer({
+        description: "The disputed amount. Null if the currency of the dispute is not the payment's.",
+      }),
+    ),
+    reason: nullable(Type.String({ description: "The processor's reason, an open set." })),
+    evidenceDueBy: nullableTime('When evidence is due.'),
+  },
+  {
+    description:
+      "The payment's newest dispute. Null if there is none. A dispute never changes the payment's `status`.",
+  },
+);
+
+export const PaymentSchema = component('Payment', {
+  id: Id,
+  processorPaymentIntentId: Type.String(),
+  customerId: Id,
+  amount: Type.Integer({ description: 'In the smallest unit of the currency.' }),
+  currency: Type.String(),
+  status: Type.Enum([...paymentStatuses]),
+  amountReceived: Type.Integer({ description: 'The amount received so far.' }),
+  amountRefunded: Type.Integer({
+    description:
+      'The sum of the refunds that did not fail. A release of what was authorised and not captured does not count.',
+  }),
+  amountCapturable: Type.Integer({
+    description:
+      'The amount that is authorised and not captured yet. An authorised payment has the status `requires_action`.',
+  }),
+  captureBefore: nullableTime('When the authorisation expires. Null if there is none.'),
+  description: nullable(Type.String()),
+  metadata: MetadataResponse,
+  failure: nullable(
+    Type.Object(
+      {
+        code: nullable(Type.String()),
+        declineCode: nullable(Type.String()),
+        message: nullable(Type.String({ description: "The processor's message for people." })),
+      },
+      { description: 'Why the last attempt to pay failed. Null if none failed, and after a success.' },
+    ),
+  ),
+  paymentMethod: nullable(
+    Type.Object(
+      {
+        id: Type.String({ description: "The processor's id." }),
+        type: Type.String(),
+        brand: nullable(Type.String()),
+        last4: nullable(Type.String()),
+        expMonth: nullable(Type.Integer()),
+        expYear: nullable(Type.Integer()),
+      },
+      { description: 'The payment method of the last attempt to pay. Null before the first one.' },
+    ),
+  ),
+  invoiceId: nullableId('The invoice of a subscription that the payment pays.'),
+  subscriptionId: nullableId('The subscription that the payment was charged for.'),
+  checkoutId: nullableId('The checkout that created the payment.'),
+  dispute: nullable(DisputeSchema),
+  createdAt: DateTime,
+  updatedAt: DateTime,
+  customer: IncludedCustomer,
+});
+
+const CreateBody = Type.Object(
+  {
+    customerId: Id,
+    amount: { ...amountOf('In the smallest unit of the currency.'), [inCurrency]: 'currency' },
+    currency: Currency,
+    description: Type.Optional(Type.String({ minLength: 1, maxLength: descriptionLengthMax })),
+    captureMethod: Type.Optional(
+      Type.Enum(['automatic', 'manual'], {
+        default: 'automatic',
+        description: '`manual`: the payment is only authorised, and you capture it later.',
+      }),
+    ),
+    paymentMethodId: Type.Optional(methodIdOf("The processor's id of a payment method of this customer.")),
+    offSession: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Charge `paymentMethodId` at once, without the customer. If the charge is declined, the status is ' +
+          '`requires_payment_method`. If it needs authentication, the status is `requires_action`.',
+      }),
+    ),
+    savePaymentMethod: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Save the payment method that the customer pays with. Not together with `offSession`.',
+      }),
+    ),
+    metadata: Type.Optional(NewMetadata),
+    idempotencyKey: Type.Optional(IdempotencyKey),
+  },
+  { title: 'NewPayment', additionalProperties: false },
+);
+
+const CreatedSchema = component('CreatedPayment', {
+  payment: PaymentSchema,
+  clientSecret: nullable(
+    Type.String({
+      description:
+        'The frontend uses it to confirm the payment with the processor. Till never stores it: ' +
+        'request it again with `POST /api/v1/payments/{id}/client-secret`.',
+    }),
+  ),
+});
+
+export const paymentExample: Static<typeof PaymentSchema> = {
+  id: '0199c1f1-02ab-7e31-b1c4-5d8e9f0a1b2c',
+  processorPaymentIntentId: 'pi_3MtwBwLkdIwHu7ix28a3tqPa',
+  customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
+  amount: 2_000,
+  currency: 'eur',
+  status: 'requires_payment_method',
+  amountReceived: 0,
+  amountRefunded: 0,
+  amountCapturable: 0,
+  captureBefore: null,
+  description: 'Order 1234',
+  metadata: { orderId: '1234' },
+  failure: null,
+  paymentMethod: null,
+  invoiceId: null,
+  subscriptionId: null,
+  checkoutId: null,
+  dispute: null,
+  createdAt: '2026-11-15T09:30:00.000Z',
+  updatedAt: '2026-11-15T09:30:00.000Z',
+};
+
+const AmountFilter = (description: string) =>
+  Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: `${description} In the smallest unit of \`currency\`, which is required with it.`,
+    }),
+  );
+
+/** The same number means another amount in another currency. */
+function requireCurrency({ amountMin, amountMax, currency }: FilterValues): void {
+  if (currency === undefined && (amountMin !== undefined || amountMax !== undefined))
+    throw invalidRequest('query.currency', 'is required with amountMin and amountMax');
+}
+
+/** A filter that has one value. */
+const isTrue = (description: string) => Type.Optional(Type.Enum(['true'], { description }));
+
+const path = '/api/v1/payments';
+
+export function registerPaymentRoutes(
+  app: FastifyInstance,
+  payments: PaymentService,
+  customers: CustomerService,
+): void {
+  registerWrites(app, payments);
+  registerReadRoutes(app, {
+    noun: 'payment',
+    plural: 'payments',
+    schema: PaymentSchema,
+    example: paymentExample,
+    filters: {
+      customerId: CustomerIdFilter,
+      status: Type.Optional(Type.Enum([...paymentStatuses])),
+      currency: CurrencyFilter,
+      failed: isTrue('Return only payments whose last attempt failed, and which have not succeeded since.'),
+      failureCode: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 255,
+          pattern: '^[^\\s\\p{C}]+$',
+          description:
+            'Return only failed payments whose `failure` has this `code` or this `declineCode`, such as ' +
+            '`insufficient_funds`.',
+        }),
+      ),
+      refunded: Type.Optional(
+        Type.Enum(['true', 'none', 'partial', 'full'], {
+          description:
+            'Return only payments of which nothing (`none`), a part (`partial`), everything (`full`), or a part or ' +
+            'everything (`true`) was refunded.',
+        }),
+      ),
+      disputed: isTrue('Return only payments that were disputed at any time.'),
+      disputeStatus: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 100,
+          pattern: '^[a-z_]+(,[a-z_]+)*$',
+          description:
+            'Return only payments whose newest dispute has this status, such as `needs_response`, or one of several, ' +
+            'separated by commas.',
+        }),
+      ),
+      amountMin: AmountFilter('Return only payments of at least this amount.'),
+      amountMax: AmountFilter('Return only payments of at most this amount.'),
+      subscriptionId: Type.Optional(Id),
+      invoiceId: Type.Optional({ ...Id, description: 'Return only the payments of this invoice.' }),
+      source: Type.Optional(
+        Type.Enum([...paymentSources], {
+          description:
+            '`subscription`: the payments of subscriptions. `all`: these and the payments created with `POST /api/v1/payments`. ' +
+            'Default: only the latter; with `subscriptionId` or `invoiceId`, all.',
+        }),
+      ),
+    },
+    check: requireCurrency,
+    amounts: ['amount'],
+    customers: { customerIdOf: ({ customerId }) => customerId, find: (ids) => customers.summaries(ids) },
+    list: (request) => payments.list(request),
+    read: (id) => payments.read(id),
+    toResponse: paymentView,
+  });
+}
+
+function registerWrites(app: FastifyInstance, payments: PaymentService): void {
+  const routes = new ApiRoutes(app, 'payments');
+  routes.addKeyed(`POST ${path}`, {
+    scope: 'write',
+    operationId: 'createPayment',
+    summary: 'Create a payment',
+    description: 'Pass `clientSecret` to the frontend, which confirms the payment with the processor.',
+    body: body(CreateBody, {
+      customerId: paymentExample.customerId,
+      amount: 2_000,
+      currency: 'eur',
+      description: 'Order 1234',
+      metadata: { orderId: '1234' },
+    }),
+    response: {
+      201: response('The new payment and its client secret.', CreatedSchema, {
+        payment: paymentExample,
+        clientSecret: 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH',
+      }),
+    },
+    failures: ['not_found'],
+    callsProcessor: true,
+    run: (request, key) => payments.create(newPaymentOf(request.body), key),
+    toResponse: ({ payment, clientSecret }) => ({ payment: paymentView(payment), clientSecret }),
+  });
+  routes.add(`POST ${path}/:id/cancel`, {
+    scope: 'write',
+    operationId: 'cancelPayment',
+    summary: 'Cancel a payment that has not succeeded',
+    response: {
+      200: response('The canceled payment.', PaymentSchema, { ...paymentExample, status: 'canceled' }),
+    },
+    failures: ['payment_not_cancelable', 'checkout_in_progress'],
+    callsProcessor: true,
+    run: async ({ params }) => paymentView(await payments.cancel(params.id)),
+  });
+}
+
+/**
+ * Requests that differ only in the case of the currency, or in a default value that is left out, are the same request.
+ */
+function newPaymentOf(body: Static<typeof CreateBody>): NewPaymentRequest {
+  const { customerId, amount, currency, description, paymentMethodId, metadata } = body;
+  if (body.offSession && paymentMethodId === undefined)
+    throw invalidRequest('body.paymentMethodId', 'is required with offSession');
+  if (body.offSession && body.savePaymentMethod)
+    throw invalidRequest('body.savePaymentMethod', 'must not be combined with offSession');
+  return {
+    customerId,
+    amount,
+    currency: currency.toLowerCase(),
+    ...(description === undefined ? {} : { description }),
+    ...(body.captureMethod === 'manual' ? { captureMethod: 'manual' } : {}),
+    ...(paymentMethodId === undefined ? {} : { paymentMethodId }),
+    ...(body.offSession ? { offSession: true } : {}),
+    ...(body.savePaymentMethod ? { savePaymentMethod: true } : {}),
+    ...(metadata === undefined ? {} : { metadata }),
+  };
+}

@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import { Failure, requireFound } from '#core/errors.ts';
+import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
+import type { ListPage, ListRequest } from '#core/model/list-request.ts';
+import type { Payment, PaymentChange } from '#core/model/payment.ts';
+import { SharedReads } from '#core/platform/shared-statement.ts';
+import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
+import type { OperationResult } from '#engine/idempotency/operation.ts';
+import { applyChange, correct } from '#engine/mirrors/refresh.ts';
+import { notReached } from '#processor/port/attempt.ts';
+import { type CaptureRequest, type PaymentCapture, paymentCapture } from './payment-capture.ts';
+import {
+  type CreatedPayment,
+  type NewPaymentRequest,
+  type PaymentCreation,
+  type PaymentParts,
+  paymentCreation,
+  readWithSecret,
+} from './payment-creation.ts';
+import { type PaymentUpdate, paymentUpdate } from './payment-update.ts';
+
+/** The processor refuses to cancel a payment in these states. */
+const uncancelable: readonly Payment['intentStatus'][] = ['succeeded', 'processing'];
+
+/** The checkouts in which payments are made. */
+interface CheckoutsOfPayments {
+  isOpen(checkoutId: string): Promise<boolean>;
+  /** Expires it if it is open, which cancels its payment. Fails if the processor refuses. */
+  expireIfOpen(checkoutId: string): Promise<void>;
+}
+
+interface PaymentServiceParts extends PaymentParts {
+  readonly idempotency: IdempotencyService;
+  readonly openCheckouts: CheckoutsOfPayments;
+}
+
+export class PaymentService {
+  /** The sweeper also uses it. */
+  readonly creation: PaymentCreation;
+  /** The sweeper also uses it. */
+  readonly captures: PaymentCapture;
+  /** The sweeper also uses it. */
+  readonly updating: PaymentUpdate;
+  readonly #parts: PaymentServiceParts;
+  readonly #reads: SharedReads<Payment>;
+
+  constructor(parts: PaymentServiceParts) {
+    this.#parts = parts;
+    this.creation = paymentCreation(parts);
+    this.captures = paymentCapture(parts);
+    this.updating = paymentUpdate(parts);
+    this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
+  }
+
+  create(
+    request: NewPaymentRequest,
+    key: IdempotencyKey | undefined,
+  ): Promise<OperationResult<CreatedPayment>> {
+    return this.#parts.idempotency.run(this.creation, request, key);
+  }
+
+  async capture(request: CaptureRequest, key: IdempotencyKey | undefined): Promise<OperationResult<Payment>> {
+    const { id } = await this.read(request.paymentId);
+    return this.#parts.idempotency.run(this.captures, { ...request, paymentId: id }, key);
+  }
+
+  async update(
+    id: string,
+    change: PaymentChange,
+    key: IdempotencyKey | undefined,
+  ): Promise<OperationResult<Payment>> {
+    // An empty change without an idempotency key needs no claim.
+    if (key === undefined && Object.keys(change).length === 0)
+      return { result: await this.read(id), replayed: false };
+    return this.#parts.idempotency.run(this.updating, { id, change }, key);
+  }
+
+  /** Reads the client secret again, which is never stored. Null if nothing is left to confirm. */
+  async readClientSecret(id: string): Promise<string | null> {
+    const payment = await this.read(id);
+    const { checkoutId } = payment;
+    // The buyer pays on the page of the checkout.
+    if (checkoutId !== null && (await this.#parts.openCheckouts.isOpen(checkoutId))) return null;
+    return (await readWithSecret(this.#parts, payment.id)).clientSecret;
+  }
+
+  async read(id: string): Promise<Payment> {
+    return requireFound('payment', await this.#reads.read(id));
+  }
+
+  list(request: ListRequest): Promise<ListPage<Payment>> {
+    const { database, store } = this.#parts;
+    return database.read((db) => store.list(db, request));
+  }
+
+  async cancel(id: string): Promise<Payment> {
+    const { database, mirror, processor } = this.#parts;
+    const payment = await this.#readToCancel(id);
+    if (payment.status === 'canceled') return payment;
+    if (payment.intentStatus === 'succeeded') throw notCancelable(payment.status);
+    if (payment.processorInvoiceId !== null) throw chargedForInvoice();
+    const { processorPaymentIntentId } = payment;
+    // Every request has its own processor key, because canceling a second time has no further effect.
+    const attempt = await processor.payments.cancel({
+      processorPaymentIntentId,
+      idempotencyKey: randomUUID(),
+    });
+    if (attempt.outcome === 'done') await applyChange(database, mirror, attempt.value, payment);
+    else await correct(mirror, processorPaymentIntentId);
+    const corrected = await this.read(id);
+    if (corrected.status === 'canceled') return corrected;
+    throw uncancelable.includes(corrected.intentStatus)
+      ? notCancelable(corrected.status)
+      : notReached(attempt, 'payment', corrected.status);
+  }
+
+  /** The processor cancels the payment of an open checkout only together with the checkout. */
+  async #readToCancel(id: string): Promise<Payment> {
+    const payment = await this.read(id);
+    const { checkoutId, status } = payment;
+    if (checkoutId === null || status === 'canceled') return payment;
+    if (!(await this.#parts.openCheckouts.isOpen(checkoutId))) return payment;
+    await this.#parts.openCheckouts.expireIfOpen(checkoutId);
+    return this.correct(payment);
+  }
+
+  /** Refreshes the row. Fails if the processor does not know the payment. */
+  async correct({ id, processorPaymentIntentId }: Payment): Promise<Payment> {
+    await correct(this.#parts.mirror, processorPaymentIntentId);
+    return this.read(id);
+  }
+}
+
+/** The processor refuses too: an invoice is collected until it is voided. */
+function chargedForInvoice(): Failure {
+  return new Failure(
+    'payment_not_cancelable',
+    'The payment pays an invoice of a subscription. Cancel the subscription instead.',
+  );
+}
+
+function notCancelable(status: string): Failure {
+  return new Failure(
+    'payment_not_cancelable',
+    `The payment is ${status}. You can only cancel a payment that is still open.`,
+  );
+}

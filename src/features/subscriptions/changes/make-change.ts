@@ -1,0 +1,180 @@
+import { isPaymentMethodId, paymentMethodNotFound } from '#core/model/payment-method.ts';
+import {
+  isSubscriptionChangeIgnored,
+  type Subscription,
+  type SubscriptionFacts,
+} from '#core/model/subscription.ts';
+import { followedItem } from '#core/model/subscription-items.ts';
+import type { RecordedFailure } from '#engine/idempotency/claim.ts';
+import type { OperationWrite } from '#engine/idempotency/operation.ts';
+import { correct } from '#engine/mirrors/refresh.ts';
+import { explainMethodRefusal } from '#processor/explain-method-refusal.ts';
+import { concurrentChange, notReached, objectMissing } from '#processor/port/attempt.ts';
+import type { ChangeableSubscription, ChangeResult } from '#processor/port/subscription-changes.ts';
+import { declineFailure } from '../paying/pay-invoice.ts';
+import type { SubscriptionParts } from '../subscription-creation.ts';
+import { hasChangeMark, withChangeMark } from './change-marks.ts';
+import {
+  type ChangePlans,
+  type ChangeTarget,
+  itemsChange,
+  planIdsOf,
+  readTarget,
+  refuseChangeIn,
+} from './change-terms.ts';
+import { refuseTooManyItems } from './preview-change.ts';
+import { refuseChange } from './refuse-change.ts';
+import type { ChangeAtPeriodEnd, ChangeNow, MetadataPatch, SettingsChange } from './subscription-patch.ts';
+
+/** The effect of a change. */
+export interface ChangeEffect {
+  /** The processor's subscription after the change. */
+  readonly facts: SubscriptionFacts;
+  /** The row before the request. */
+  readonly subscription: Subscription;
+  readonly clientSecret: string | null;
+  /** The change was billed and declined. */
+  readonly failure?: RecordedFailure;
+}
+
+/**
+ * Changes plans or quantities now, unless an earlier call of the same request already has, even one whose claim is
+ * lost.
+ */
+export async function changeNow(
+  parts: SubscriptionParts,
+  change: ChangeNow,
+  plans: ChangePlans,
+  found: ChangeableSubscription,
+  write: OperationWrite,
+): Promise<ChangeEffect> {
+  const { processor, plans: planService } = parts;
+  const { subscriptionChanges } = processor;
+  const { subscription } = plans;
+  const { idempotencyKey, isRepeated } = write;
+  const order = { found, idempotencyKey, isRepeated };
+  if (hasChangeMark(found.waitingMarks, write))
+    return effectOf(subscription, await subscriptionChanges.settleWaitingChange(order));
+  if (hasChangeMark(found.changeMarks, write)) return unbilled(subscription, found);
+  const intended = await readTarget(parts, found, change, plans);
+  await refuseChange(processor, found, change, intended);
+  // If the processor would refuse a change, the change must not drop the pending one.
+  const isInTime = isWithinPeriod(intended, change);
+  if (isInTime) await refuseTooManyItems(parts, found, change, intended, subscription);
+  const current = isInTime ? await subscriptionChanges.dropPendingChange({ ...order, which: 'all' }) : found;
+  const target = current === found ? intended : await readTarget(parts, current, change, plans);
+  if (target.isUnchanged) return unbilled(subscription, current);
+  const changeMarks = withChangeMark(current.changeMarks, write);
+  const result = await subscriptionChanges
+    .changeNow({ ...order, ...itemsChange(change, target, subscription), found: current, changeMarks })
+    .catch(async (error: unknown) => {
+      throw await planService.explainRefusal(error, planIdsOf(change));
+    });
+  return effectOf(subscription, result);
+}
+
+/** Plans a change of plans or quantities for the end of the period. It replaces a pending change. */
+export async function changeAtPeriodEnd(
+  parts: SubscriptionParts,
+  change: ChangeAtPeriodEnd,
+  plans: ChangePlans,
+  found: ChangeableSubscription,
+  write: OperationWrite,
+): Promise<ChangeEffect> {
+  const { processor, plans: planService } = parts;
+  const { subscriptionChanges } = processor;
+  const { subscription } = plans;
+  const { idempotencyKey, isRepeated } = write;
+  const intended = await readTarget(parts, found, change, plans);
+  await refuseChange(processor, found, change, intended);
+  await refuseTooManyItems(parts, found, change, intended, subscription);
+  const order = { found, idempotencyKey, isRepeated };
+  const current = await subscriptionChanges.dropPendingChange({ ...order, which: 'unpaid' });
+  const target = current === found ? intended : await readTarget(parts, current, change, plans);
+  if (target.isUnchanged) {
+    const dropping = { ...order, found: current, which: 'all' } as const;
+    return unbilled(subscription, await subscriptionChanges.dropPendingChange(dropping));
+  }
+  const { item, changes: items, plannedMainMark: mainMark, isOtherInterval } = target;
+  const { interval, intervalCount } =
+    plans.wanted ?? target.currentPlan ?? (await planService.read(subscription.planId));
+  const facts = await subscriptionChanges
+    .changeAtPeriodEnd({
+      ...{ ...order, found: current, items, processorMainItemId: item.processorItemId },
+      ...(mainMark === null ? {} : { mainMark }),
+      ...{ interval, intervalCount, startsCycle: isOtherInterval },
+    })
+    .catch(async (error: unknown) => {
+      throw await planService.explainRefusal(error, planIdsOf(change));
+    });
+  // A new period started meanwhile, but the change was planned for the end of the old one.
+  const at = facts.pendingChange?.at ?? null;
+  const followed = followedItem(facts, { processorMainItemId: item.processorItemId }, () => undefined);
+  if (at !== null && at < followed.currentPeriodEnd) throw concurrentChange();
+  return { facts, subscription, clientSecret: null };
+}
+
+/**
+ * Changes whether the subscription ends with its period, or its payment method, and the metadata in the same request.
+ */
+export async function changeSettings(
+  { processor }: SubscriptionParts,
+  { kind: _kind, ...change }: SettingsChange,
+  found: ChangeableSubscription,
+  subscription: Subscription,
+  { idempotencyKey, isRepeated }: OperationWrite,
+): Promise<ChangeEffect> {
+  const { paymentMethodId } = change;
+  if (paymentMethodId !== undefined && !isPaymentMethodId(paymentMethodId)) throw paymentMethodNotFound();
+  refuseChangeIn(found.subscription.status);
+  const facts = await processor.subscriptionChanges
+    .changeSettings({ found, change, idempotencyKey, isRepeated })
+    .catch(async (error: unknown) => {
+      const processorCustomerId = found.subscription.processorCustomerId ?? '';
+      const method = { id: paymentMethodId, processorCustomerId };
+      throw await explainMethodRefusal(processor.paymentMethods, error, method);
+    });
+  return { facts, subscription, clientSecret: null };
+}
+
+/** Changes the metadata, which is possible in every status. */
+export async function changeMetadata(
+  { processor, mirror }: SubscriptionParts,
+  change: MetadataPatch,
+  subscription: Subscription,
+  { idempotencyKey, isRepeated }: OperationWrite,
+): Promise<ChangeEffect> {
+  const { processorSubscriptionId } = subscription;
+  const { metadata } = change;
+  const attempt = await processor.subscriptions.update({ metadata, processorSubscriptionId, idempotencyKey });
+  if (attempt.outcome !== 'done') {
+    await correct(mirror, processorSubscriptionId);
+    throw notReached(attempt, 'subscription', 'unchanged');
+  }
+  if (isRepeated || attempt.isReplayed || attempt.value.metadata === null) {
+    const current = await processor.subscriptions.read(processorSubscriptionId);
+    if (current === null) throw objectMissing('subscription');
+    return unbilled(subscription, current);
+  }
+  if (isSubscriptionChangeIgnored(subscription, change, attempt.value))
+    throw notReached(attempt, 'subscription', 'unchanged');
+  return { facts: attempt.value, subscription, clientSecret: null };
+}
+
+function effectOf(subscription: Subscription, { facts, clientSecret, declined }: ChangeResult): ChangeEffect {
+  const failure = declined === null ? {} : { failure: declineFailure(declined) };
+  return { facts, subscription, clientSecret, ...failure };
+}
+
+function unbilled(
+  subscription: Subscription,
+  { subscription: facts }: Pick<ChangeableSubscription, 'subscription'>,
+): ChangeEffect {
+  return { facts, subscription, clientSecret: null };
+}
+
+function isWithinPeriod({ item }: ChangeTarget, { prorationDate }: ChangeNow): boolean {
+  const { currentPeriodStart, currentPeriodEnd } = item;
+  const date = prorationDate === undefined ? currentPeriodStart : new Date(prorationDate);
+  return date >= currentPeriodStart && date <= currentPeriodEnd;
+}

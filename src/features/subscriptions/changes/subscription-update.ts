@@ -1,0 +1,215 @@
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { Failure, isRefusedChange } from '#core/errors.ts';
+import { isGrouped } from '#core/model/plan.ts';
+import { hasEnded, type Subscription } from '#core/model/subscription.ts';
+import {
+  type CheckedOperation,
+  type FoundClaim,
+  type OperationWrite,
+  parentOf,
+} from '#engine/idempotency/operation.ts';
+import { applyInTransaction, applyResponse, correct } from '#engine/mirrors/refresh.ts';
+import { concurrentChange } from '#processor/port/attempt.ts';
+import type { ChangeableSubscription } from '#processor/port/subscription-changes.ts';
+import { waitForAddOnChange } from '../../plans/plan-update.ts';
+import { correctHolder, type Joining, reserveGroup } from '../reserve-group.ts';
+import type { SubscriptionParts } from '../subscription-creation.ts';
+import { hasChangeMark } from './change-marks.ts';
+import { type ChangePlans, plansOfChange } from './change-terms.ts';
+import {
+  type ChangeEffect,
+  changeAtPeriodEnd,
+  changeMetadata,
+  changeNow,
+  changeSettings,
+} from './make-change.ts';
+import type { SubscriptionPatch, WantedTerms } from './subscription-patch.ts';
+
+interface SubscriptionUpdateRequest {
+  readonly subscriptionId: string;
+  readonly change: SubscriptionPatch;
+}
+
+export interface ChangedSubscription {
+  readonly subscription: Subscription;
+  /**
+   * Confirms the payment of the change. Passed on to the caller and never stored. Null if there is nothing to confirm.
+   */
+  readonly clientSecret: string | null;
+}
+
+/** One attempt for the request itself, and one more for each of two concurrent changes. */
+const attemptsMax = 3;
+
+/** Makes the requested change. */
+type Change = (write: OperationWrite) => Promise<ChangeEffect>;
+
+export type SubscriptionUpdate = CheckedOperation<
+  SubscriptionUpdateRequest,
+  Change,
+  ChangeEffect,
+  ChangedSubscription
+>;
+
+/** The steps of changing a subscription. What each kind of change does is in make-change.ts. */
+export function subscriptionUpdate(parts: SubscriptionParts): SubscriptionUpdate {
+  const { database, store, groups, mirror, processor, turns } = parts;
+  return {
+    name: 'subscriptions.update',
+    isChange: true,
+    parentIdOf: ({ subscriptionId }) => subscriptionId,
+    inTurn: (claim, work) => turns.runClaim(claim, work),
+    prepare: (request, id, admission) => prepareChange(parts, request, { claimId: id, admission }),
+    call: (_request, change, write) => change(write),
+    record: async (tx, id, { facts, subscription, clientSecret, failure }) => {
+      const { needsRefresh } = await applyInTransaction(tx, mirror, facts, subscription);
+      // The group stays reserved until the row shows the new plan.
+      if (!needsRefresh || failure !== undefined) await groups.endReservation(tx, id);
+      return {
+        result: { subscription: await store.read(tx, subscription.id), clientSecret },
+        needsRefresh,
+        ...(failure === undefined ? {} : { failure }),
+      };
+    },
+    refresh: async ({ subscription, clientSecret }, claimId) => {
+      await correct(mirror, subscription.processorSubscriptionId);
+      await groups.endReservation(database, claimId);
+      return { subscription: await store.read(database, subscription.id), clientSecret };
+    },
+    find: (claim) => findChange(parts, claim),
+    finishReservation: (claimId) => correctHolder(parts, claimId),
+    release: (tx, { resourceId }) => groups.endReservation(tx, resourceId),
+    /**
+     * The first request may have died before it refreshed a row that had changed meanwhile. If the change is still
+     * pending, its client secret is read again.
+     */
+    replay: async (id, claim) => {
+      const subscription = await store.read(database, parentOf(claim));
+      const current = await processor.subscriptionChanges.read(subscription.processorSubscriptionId);
+      await applyResponse(database, mirror, current.subscription, subscription);
+      await groups.endReservation(database, id);
+      const { changeInvoiceId } = current;
+      const clientSecret =
+        changeInvoiceId === null ? null : await processor.invoices.readClientSecret(changeInvoiceId);
+      return { subscription: await store.read(database, subscription.id), clientSecret };
+    },
+  };
+}
+
+async function prepareChange(
+  parts: SubscriptionParts,
+  { subscriptionId, change }: SubscriptionUpdateRequest,
+  claim: Pick<Joining, 'claimId' | 'admission'>,
+): Promise<Change> {
+  const subscription = await parts.store.read(parts.database, subscriptionId);
+  if (change.kind === 'now' || change.kind === 'periodEnd') {
+    const plans = await reservePlans(parts, subscription, change, claim);
+    return inSteps(parts, subscription, (found, write) =>
+      change.kind === 'now'
+        ? changeNow(parts, change, plans, found, write)
+        : changeAtPeriodEnd(parts, change, plans, found, write),
+    );
+  }
+  if (change.metadata !== undefined)
+    await parts.customers.refuseMetadataChange(subscription, change.metadata);
+  if (change.kind === 'settings')
+    return inSteps(parts, subscription, (found, write) =>
+      changeSettings(parts, change, found, subscription, write),
+    );
+  return (write) => changeMetadata(parts, change, subscription, write);
+}
+
+/** Reads the plans of a change, and reserves the group of the new one before the processor is called. */
+async function reservePlans(
+  parts: SubscriptionParts,
+  subscription: Subscription,
+  change: WantedTerms,
+  claim: Pick<Joining, 'claimId' | 'admission'>,
+): Promise<ChangePlans> {
+  const plans = await plansOfChange(parts.plans, subscription, change);
+  const { customerId, id: subscriptionId, planId } = subscription;
+  const { wanted } = plans;
+  waitForAddOnChange([...(wanted === null ? [] : [wanted]), ...(plans.addOns ?? []).map(({ plan }) => plan)]);
+  if (wanted !== null && wanted.id !== planId && isGrouped(wanted))
+    await parts.database.transaction((tx) =>
+      reserveGroup(tx, parts, { customerId, planId: wanted.id, subscriptionId, ...claim }),
+    );
+  return plans;
+}
+
+/**
+ * Makes a change that takes several calls. An earlier request may have died between two of them, after it dropped a
+ * pending change. If the processor refuses the change because the subscription was changed outside Till meanwhile,
+ * the change starts again from the current state. A refusal has no effect, so the next attempt has new processor
+ * keys. It also corrects the row.
+ */
+function inSteps(
+  { database, mirror, processor: { subscriptionChanges } }: SubscriptionParts,
+  subscription: Subscription,
+  change: (found: ChangeableSubscription, write: OperationWrite) => Promise<ChangeEffect>,
+): Change {
+  const { processorSubscriptionId } = subscription;
+  return async (write) => {
+    if (write.isRepeated) await subscriptionChanges.restoreUnbilled(subscription);
+    for (let attempts = 1; ; attempts += 1) {
+      const found = await subscriptionChanges.read(processorSubscriptionId);
+      const idempotencyKey = attempts === 1 ? write.idempotencyKey : `${write.idempotencyKey}-try${attempts}`;
+      try {
+        return await change(found, { ...write, idempotencyKey });
+      } catch (error) {
+        if (!(error instanceof Failure && error.code === 'concurrent_change')) {
+          if (!isRefusedChange(error)) throw error;
+          const current = await subscriptionChanges.read(processorSubscriptionId);
+          await applyResponse(database, mirror, current.subscription, subscription);
+          if (current.state === found.state) throw error;
+        }
+        if (attempts === attemptsMax) throw concurrentChange();
+      }
+    }
+  };
+}
+
+/**
+ * A change of plan or quantity that took effect is found by its mark. Repeating any other change has the same effect.
+ * A declined change must not stay pending, even if the request is not repeated.
+ */
+async function findChange(
+  { database, store, mirror, processor }: SubscriptionParts,
+  claim: FoundClaim,
+): Promise<ChangeEffect | null> {
+  const subscription = await store.read(database, parentOf(claim));
+  if (hasEnded(subscription.status)) return null;
+  const { processorSubscriptionId } = subscription;
+  const order = { processorSubscriptionId, idempotencyKey: randomUUID() };
+  const found = await processor.subscriptionChanges.settleAbandonedChange(order);
+  const { subscription: facts, changeMarks } = found;
+  if (hasChangeMark(changeMarks, { id: claim.resourceId, mark: claim.mark }))
+    return { facts, subscription, clientSecret: null };
+  await applyResponse(database, mirror, facts, subscription);
+  return null;
+}
+
+/**
+ * Whether the subscription waits for the payment of this change. When a request is repeated, it may wait for another
+ * one.
+ */
+export function isWaiting(
+  change: SubscriptionPatch,
+  {
+    planId,
+    quantity,
+    addOns,
+    pendingChange,
+  }: Pick<Subscription, 'planId' | 'quantity' | 'addOns' | 'pendingChange'>,
+): boolean {
+  if (change.kind !== 'now' || pendingChange === null || pendingChange.at !== null) return false;
+  const wanted = { planId, quantity, addOns, ...change };
+  // An add-on that becomes the main plan is no longer an add-on.
+  const others = wanted.addOns.filter((addOn) => addOn.planId !== wanted.planId);
+  return (
+    pendingChange.planId === wanted.planId &&
+    pendingChange.quantity === wanted.quantity &&
+    isDeepStrictEqual(pendingChange.addOns, others)
+  );
+}

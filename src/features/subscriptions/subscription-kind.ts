@@ -1,0 +1,51 @@
+import type { Entitlement, EntitlementTerms } from '#core/model/entitlement.ts';
+import type { Subscription } from '#core/model/subscription.ts';
+import type { DescribedEvent, EventType } from '#engine/events/event.ts';
+import { type ObjectKind, objectKind } from '#engine/events/outbox/object-kind.ts';
+import { subscriptionFields } from '#engine/events/outbox/personal-data.ts';
+import { type SubscriptionView, subscriptionView } from './subscription-view.ts';
+
+/** Whether a subscription entitles its customer now. */
+type Judge = (terms: EntitlementTerms) => Entitlement;
+
+export function subscriptionKind(judge: Judge): ObjectKind {
+  return objectKind({
+    type: 'subscription',
+    table: 'subscriptions',
+    show: (row: Subscription, before) => {
+      const { entitled, reason, until } = judge(row);
+      const wasEntitled = mayBeInGrace(row) ? before?.isInGrace : undefined;
+      return {
+        id: row.id,
+        customerId: row.customerId,
+        view: subscriptionView(row, wasEntitled ?? entitled),
+        erased: row.metadata === null ? subscriptionFields : [],
+        graceEndsAt: reason === 'grace' ? until : null,
+        ids: [row.id, row.processorSubscriptionId, row.customerId],
+      };
+    },
+    mayBeInGrace,
+    typeOf: subscriptionEventType,
+    afterCreation: subscriptionBeginning,
+  });
+}
+
+function mayBeInGrace({ status }: Subscription): boolean {
+  return status === 'past_due';
+}
+
+/** A canceled subscription does not entitle its customer, so `canceled` comes before `unentitled`. */
+export function subscriptionEventType(before: SubscriptionView, after: SubscriptionView): EventType {
+  if (before.status !== 'canceled' && after.status === 'canceled') return 'subscription.canceled';
+  if (!before.entitled && after.entitled) return 'subscription.entitled';
+  if (before.entitled && !after.entitled) return 'subscription.unentitled';
+  return 'subscription.updated';
+}
+
+/**
+ * The event that follows the creation of a subscription that is entitled from the start, for example by a trial, a
+ * saved card or an import. So an application that provisions on `subscription.entitled` gets it for every subscription.
+ */
+export function subscriptionBeginning({ entitled }: SubscriptionView): DescribedEvent | undefined {
+  return entitled ? { type: 'subscription.entitled', previous: { entitled: false } } : undefined;
+}

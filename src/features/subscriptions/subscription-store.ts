@@ -1,0 +1,210 @@
+import type { ListPage, ListRequest } from '#core/model/list-request.ts';
+import type { Subscription } from '#core/model/subscription.ts';
+import { anyOf } from '#core/platform/any-of.ts';
+import type { Queryable, Transaction } from '#core/platform/postgres.ts';
+import { computed, defineTable, immutable, linked, mutable } from '#core/platform/table.ts';
+import { eraseOwned } from '#engine/mirrors/erased-store.ts';
+import type { List } from '#engine/mirrors/list.ts';
+import { byFacet, byFacets, byId, byText } from '#engine/mirrors/list-filter.ts';
+import { listPage } from '#engine/mirrors/list-page.ts';
+import { MirrorStore } from '#engine/mirrors/mirror-store.ts';
+
+/** The invoice may be recorded before or after the subscription, so it is looked up when the row is read. */
+const latestInvoiceId = `(select invoices.id from till.invoices
+  where invoices.processor_invoice_id = subscriptions.processor_latest_invoice_id
+    and invoices.processor_subscription_id = subscriptions.processor_subscription_id)`;
+
+/**
+ * The end of the period that the latest paid invoice pays. It is read from the invoices and not copied into the row, so
+ * that a subscription and its invoices can arrive in any order. Only a subscription that is `past_due` needs it.
+ */
+export const paidUntil = `case when subscriptions.status = 'past_due' then (
+  select invoices.covers_until from till.invoices
+  where invoices.processor_subscription_id = subscriptions.processor_subscription_id
+    and invoices.status = 'paid' and invoices.covers_until is not null
+  order by invoices.created_at desc, invoices.covers_until desc limit 1) end`;
+
+/**
+ * A used discount is shown until its invoice is paid, or can no longer be paid. With `exists`, PostgreSQL could read
+ * all invoices once instead of looking up one for each subscription.
+ */
+const discount = `case when subscriptions.discount->>'usedBy' is null or (select invoices.id from till.invoices
+  where invoices.processor_invoice_id = subscriptions.discount->>'usedBy'
+    and invoices.processor_subscription_id = subscriptions.processor_subscription_id
+    and invoices.status not in ('draft', 'open')) is null then subscriptions.discount end`;
+
+const subscriptionTable = defineTable<Subscription>(
+  'subscriptions',
+  {
+    id: immutable('uuid'),
+    processorSubscriptionId: immutable('text'),
+    customerId: immutable('uuid'),
+    planId: mutable('uuid'),
+    quantity: mutable('bigint'),
+    addOns: mutable('jsonb'),
+    otherItems: mutable('jsonb'),
+    processorMainItemId: mutable('text'),
+    status: mutable('text'),
+    currentPeriodStart: mutable('timestamptz'),
+    currentPeriodEnd: mutable('timestamptz'),
+    trialEnd: mutable('timestamptz'),
+    cancelAtPeriodEnd: mutable('boolean'),
+    cancelAt: mutable('timestamptz'),
+    canceledAt: mutable('timestamptz'),
+    endedAt: mutable('timestamptz'),
+    cancellationReason: mutable('text'),
+    processorLatestInvoiceId: mutable('text'),
+    latestInvoiceId: linked('uuid', latestInvoiceId),
+    defaultPaymentMethodId: mutable('text'),
+    discount: mutable('jsonb', discount),
+    pendingChange: mutable('jsonb'),
+    isIncomplete: mutable('boolean'),
+    paidUntil: linked('timestamptz', paidUntil),
+    metadata: mutable('jsonb'),
+    processorAsOf: mutable('timestamptz'),
+    processorAsOfLatest: mutable('timestamptz'),
+    createdAt: immutable('timestamptz'),
+    updatedAt: mutable('timestamptz'),
+    revision: computed('integer'),
+  },
+  { insertOrder: 'processorSubscriptionId' },
+);
+
+const { columns, ownColumns } = subscriptionTable;
+
+export const subscriptionList: List<Subscription> = {
+  table: subscriptionTable,
+  owner: 'customerId',
+  filters: {
+    customerId: byId('customer_id'),
+    addOnPlanId: {
+      ...byFacet(byId('add_on_plan_id')),
+      toRowCondition: (table, id) => `exists (select from till.subscription_add_ons as links
+        where links.subscription_id = ${table}.id and links.plan_id = ${id}::uuid)`,
+    },
+    planId: byFacet(byId('plan_id')),
+    status: byFacet(byText('status')),
+    // There are few plans, and most have the same currency.
+    currency: byFacets(
+      (currency) => `plan_id in (select plans.id from till.plans where plans.currency = ${currency})`,
+    ),
+  },
+  facets: [
+    {
+      for: ['addOnPlanId'],
+      from: `(select plan_id as add_on_plan_id, main_plan_id as plan_id, status, created_at, subscription_id as id
+        from till.subscription_add_ons) as links`,
+      columns: ['add_on_plan_id', 'plan_id', 'status'],
+      isOnlyOrder: true,
+    },
+    { from: 'till.subscriptions', columns: ['plan_id', 'status'] },
+  ],
+};
+
+interface SubscriptionWithMethod {
+  readonly processorCustomerId: string;
+  readonly processorSubscriptionId: string;
+  readonly defaultPaymentMethodId: string;
+}
+
+type PaidSubscription = Pick<Subscription, 'id' | 'paidUntil'>;
+
+/** All SQL for the subscriptions. */
+export class SubscriptionStore extends MirrorStore<Subscription> {
+  constructor() {
+    super('subscription', subscriptionTable, 'processorSubscriptionId');
+  }
+
+  /** Rows by the processor's ids, without values of other rows. */
+  findOwn(db: Queryable, keys: readonly string[]): Promise<readonly Subscription[]> {
+    const sql = `select ${ownColumns} from till.subscriptions
+      where processor_subscription_id = ${anyOf('$1', 'text')}`;
+    return db.query(sql, [keys], 'find_own_subscriptions');
+  }
+
+  /** The ids of these subscriptions, by the processor's ids. */
+  findIds(db: Queryable, keys: readonly string[]): Promise<readonly { key: string; id: string }[]> {
+    const sql = `select processor_subscription_id as key, id from till.subscriptions
+      where processor_subscription_id = ${anyOf('$1', 'text')}`;
+    return db.query(sql, [keys], 'find_subscription_ids');
+  }
+
+  /** The paid ends of subscriptions that are `past_due`. */
+  findPaidUntil(db: Queryable, ids: readonly string[]): Promise<readonly PaidSubscription[]> {
+    const sql = `select id, ${paidUntil} as "paidUntil" from till.subscriptions
+      where id = ${anyOf('$1', 'uuid')}`;
+    return db.query(sql, [ids], 'find_paid_until');
+  }
+
+  listOpenOfCustomer(db: Queryable, customerId: string): Promise<readonly Subscription[]> {
+    return db.query(
+      `select ${columns} from till.subscriptions
+       where customer_id = $1 and status not in ('canceled', 'incomplete_expired')`,
+      [customerId],
+    );
+  }
+
+  /**
+   * The plans to which the other subscriptions of a customer have or had a trial. A trigger keeps those that a
+   * subscription no longer has.
+   */
+  async listPlansOfTrials(db: Queryable, customerId: string, exceptId: string): Promise<readonly string[]> {
+    const rows = await db.query<{ planId: string }>(
+      `select distinct unnest(coalesce(trial_plan_ids, array[plan_id])) as "planId" from till.subscriptions
+       where customer_id = $1 and (trial_end is not null or trial_plan_ids is not null) and id <> $2`,
+      [customerId, exceptId],
+    );
+    return rows.map(({ planId }) => planId);
+  }
+
+  /** The open subscriptions of these customers that have a payment method of their own. */
+  listOpenWithMethod(
+    db: Queryable,
+    processorCustomerIds: readonly string[],
+  ): Promise<readonly SubscriptionWithMethod[]> {
+    return db.query(
+      `select processor_customer_id as "processorCustomerId",
+         processor_subscription_id as "processorSubscriptionId",
+         default_payment_method_id as "defaultPaymentMethodId"
+       from till.subscriptions join till.customers on customers.id = customer_id
+       where processor_customer_id = any($1) and default_payment_method_id is not null
+         and status not in ('canceled', 'incomplete_expired')`,
+      [processorCustomerIds],
+    );
+  }
+
+  /** Subscriptions whose period ended over an hour ago with no event, rechecked with exponential backoff. */
+  async listStale(db: Queryable, limit: number): Promise<readonly string[]> {
+    const rows = await db.query<{ key: string }>(
+      `select processor_subscription_id as key from till.subscriptions
+       where status not in ('canceled', 'incomplete_expired')
+         and current_period_end < now() - interval '1 hour'
+         and (checked_at is null or checked_at < current_period_end
+           or checked_at < now() - greatest(interval '1 hour', checked_at - current_period_end))
+       order by current_period_end limit $1`,
+      [limit],
+    );
+    return rows.map(({ key }) => key);
+  }
+
+  listPastDueAfter(db: Queryable, id: string | null, limit: number): Promise<readonly Subscription[]> {
+    return db.query(
+      `select ${columns} from till.subscriptions where status = 'past_due' and ($1::uuid is null or id > $1)
+       order by id limit $2`,
+      [id, limit],
+    );
+  }
+
+  async markChecked(db: Queryable, key: string): Promise<void> {
+    const sql = 'update till.subscriptions set checked_at = now() where processor_subscription_id = $1';
+    await db.query(sql, [key]);
+  }
+
+  eraseOwned(tx: Transaction, customerIds: readonly string[]): Promise<void> {
+    return eraseOwned(tx, subscriptionTable, customerIds, ['cancellation_reason']);
+  }
+
+  list(db: Queryable, request: ListRequest): Promise<ListPage<Subscription>> {
+    return listPage(db, subscriptionList, request);
+  }
+}

@@ -1,0 +1,121 @@
+import { Failure, requireFound } from '#core/errors.ts';
+import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
+import type { Meter } from '#core/model/meter.ts';
+import { auditOperation } from '#core/platform/cause.ts';
+import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Queryable, Transaction } from '#core/platform/postgres.ts';
+import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
+import { type LocalOperation, localOperation } from '#engine/idempotency/local-operation.ts';
+import type { OperationResult } from '#engine/idempotency/operation.ts';
+import { type IdCursorPage, pageById } from '#engine/mirrors/id-cursor.ts';
+import type { MeterStore, NewMeter } from './meter-store.ts';
+
+/** Entitlements show every active meter, and every batch of usage reads all of them. */
+const metersMax = 100;
+
+interface MeterParts extends Pick<PlatformParts, 'database' | 'clock'> {
+  readonly store: MeterStore;
+  readonly idempotency: IdempotencyService;
+}
+
+interface RenameRequest {
+  readonly meterId: string;
+  readonly name?: string | undefined;
+}
+
+/** The use cases of meters. */
+export class MeterService {
+  /** The sweeper also uses these. */
+  readonly creation: LocalOperation<NewMeter, Meter>;
+  readonly updating: LocalOperation<RenameRequest, Meter>;
+  readonly #parts: MeterParts;
+
+  constructor(parts: MeterParts) {
+    this.#parts = parts;
+    const read = (id: string) => this.read(id);
+    this.creation = localOperation({
+      name: 'meters.create',
+      parentIdOf: () => null,
+      // Checked before any write. Of two concurrent requests, the transaction decides.
+      check: ({ key }) => this.#refuse(this.#parts.database, key),
+      write: (tx, id, request) => this.#insert(tx, id, request),
+      read,
+    });
+    this.updating = localOperation({
+      name: 'meters.update',
+      parentIdOf: ({ meterId }) => meterId,
+      check: async ({ meterId }) => void (await this.read(meterId)),
+      write: (tx, _id, request) => this.#rename(tx, request),
+      read,
+    });
+  }
+
+  create(meter: NewMeter, key: IdempotencyKey | undefined): Promise<OperationResult<Meter>> {
+    return this.#parts.idempotency.run(this.creation, meter, key);
+  }
+
+  update(
+    meterId: string,
+    { name }: { readonly name?: string | undefined },
+    key: IdempotencyKey | undefined,
+  ): Promise<OperationResult<Meter>> {
+    return this.#parts.idempotency.run(
+      this.updating,
+      { meterId, ...(name === undefined ? {} : { name }) },
+      key,
+    );
+  }
+
+  /** Archiving it again changes nothing. */
+  archive(id: string): Promise<Meter> {
+    const { database, store, clock } = this.#parts;
+    return database.transaction(async (tx) => {
+      const meter = requireFound('meter', await store.archive(tx, id, clock.now()));
+      auditOperation(tx);
+      return meter;
+    });
+  }
+
+  async read(id: string): Promise<Meter> {
+    const { database, store } = this.#parts;
+    return requireFound('meter', await store.find(database, id));
+  }
+
+  list(page: { readonly cursor?: string | undefined; readonly limit: number }): Promise<IdCursorPage<Meter>> {
+    const { database, store } = this.#parts;
+    return pageById('meters', page, (before, count) => store.list(database, before, count));
+  }
+
+  async #insert(tx: Transaction, id: string, meter: NewMeter): Promise<Meter> {
+    const { store, clock } = this.#parts;
+    await store.lockCreation(tx);
+    const count = await store.countActive(tx);
+    const inserted = count < metersMax ? await store.insert(tx, id, meter, clock.now()) : undefined;
+    if (inserted !== undefined) return inserted;
+    // Another process may have finished the same request.
+    const existing = await store.find(tx, id);
+    if (existing !== undefined) return existing;
+    await this.#refuse(tx, meter.key);
+    throw new Error('a meter was not inserted for no reason');
+  }
+
+  async #refuse(db: Queryable, key: string): Promise<void> {
+    const { store } = this.#parts;
+    if ((await store.findByKey(db, key)) !== undefined)
+      throw new Failure(
+        'meter_key_taken',
+        'Another meter has this key. Use that meter, or choose another key.',
+      );
+    if ((await store.countActive(db)) < metersMax) return;
+    throw new Failure(
+      'too_many_meters',
+      `There are ${metersMax} active meters, which is the maximum. Archive one that you do not use any more.`,
+    );
+  }
+
+  async #rename(tx: Transaction, { meterId, name }: RenameRequest): Promise<Meter> {
+    const { store, clock } = this.#parts;
+    if (name === undefined) return requireFound('meter', await store.find(tx, meterId));
+    return requireFound('meter', await store.rename(tx, meterId, name, clock.now()));
+  }
+}

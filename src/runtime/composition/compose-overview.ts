@@ -1,0 +1,37 @@
+import type { Clock } from '#core/platform/clock.ts';
+import type { PlatformParts } from '#core/platform/parts.ts';
+import { TimeZone } from '#core/platform/time-zone.ts';
+import { EventStore } from '#engine/events/feed/event-store.ts';
+import type { WebhookEventService } from '#engine/webhooks/webhook-event-service.ts';
+import { AttentionService } from '#operators/attention/attention-service.ts';
+import { AttentionStore } from '#operators/attention/attention-store.ts';
+import { MoveStore } from '#operators/overview/move-store.ts';
+import { OverviewFollower } from '#operators/overview/overview-follower.ts';
+import { OverviewService } from '#operators/overview/overview-service.ts';
+import { OverviewStore } from '#operators/overview/overview-store.ts';
+import type { Stores } from './compose-mirrors.ts';
+
+interface OverviewParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
+  readonly clock: Clock;
+  readonly overviewTimeZone: string;
+  readonly stores: Stores;
+  readonly webhookEvents: WebhookEventService;
+}
+
+/** Wires up the overview: counting the events, showing the numbers, and what needs attention. */
+export function composeOverview(parts: OverviewParts) {
+  const store = new OverviewStore();
+  const moves = new MoveStore();
+  const timeZone = new TimeZone(parts.overviewTimeZone);
+  const overviewFollower = new OverviewFollower({
+    ...parts,
+    store,
+    moves,
+    events: new EventStore(),
+    plans: parts.stores.plans,
+    timeZone,
+  });
+  const overview = new OverviewService({ ...parts, store, moves, timeZone, follower: overviewFollower });
+  const attention = new AttentionService({ ...parts, store: new AttentionStore() });
+  return { overview, overviewFollower, attention };
+}

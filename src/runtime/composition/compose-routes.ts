@@ -1,0 +1,96 @@
+import type { FastifyInstance } from 'fastify';
+import type { PlatformParts } from '#core/platform/parts.ts';
+import { registerResendRoutes } from '#engine/events/deliveries/resend-routes.ts';
+import { registerEndpointRoutes } from '#engine/events/endpoints/endpoint-routes.ts';
+import { registerEventRoutes } from '#engine/events/feed/event-routes.ts';
+import type { StreamLimits } from '#engine/events/feed/event-streams.ts';
+import { registerWebhookEventRoutes } from '#engine/webhooks/webhook-event-routes.ts';
+import { registerWebhookRoutes } from '#engine/webhooks/webhook-routes.ts';
+import { registerCheckoutRoutes } from '#features/checkouts/checkout-routes.ts';
+import { registerCustomerRoutes } from '#features/customers/customer-routes.ts';
+import { registerInvoiceRoutes } from '#features/invoices/invoice-routes.ts';
+import { registerPaymentMethodRoutes } from '#features/payment-methods/payment-method-routes.ts';
+import { registerCaptureRoutes } from '#features/payments/capture-routes.ts';
+import { registerPaymentRoutes } from '#features/payments/payment-routes.ts';
+import { registerPaymentUpdateRoutes } from '#features/payments/payment-update-routes.ts';
+import { registerRefundRoutes } from '#features/payments/refund-routes.ts';
+import { registerPlanRoutes } from '#features/plans/plan-routes.ts';
+import { registerPortalRoutes } from '#features/portal/portal-routes.ts';
+import { registerSubscriptionPreviewRoutes } from '#features/subscriptions/changes/subscription-preview-routes.ts';
+import { registerSubscriptionUpdateRoutes } from '#features/subscriptions/changes/subscription-update-routes.ts';
+import { registerEntitlementRoutes } from '#features/subscriptions/entitlements/entitlement-routes.ts';
+import { registerSubscriptionPaymentRoutes } from '#features/subscriptions/paying/subscription-payment-routes.ts';
+import { registerSubscriptionRoutes } from '#features/subscriptions/subscription-routes.ts';
+import { registerMeterRoutes } from '#features/usage/meter-routes.ts';
+import { registerUsageRoutes } from '#features/usage/usage-routes.ts';
+import { registerAttentionRoutes } from '#operators/attention/attention-routes.ts';
+import { registerAuditRoutes } from '#operators/audit/audit-routes.ts';
+import { registerCurrentKeyRoutes } from '#operators/keys/current-key-routes.ts';
+import { registerKeyRoutes } from '#operators/keys/key-routes.ts';
+import { registerOverviewRoutes } from '#operators/overview/overview-routes.ts';
+import { registerResyncRoutes } from '#operators/resync/resync-routes.ts';
+import type { SandboxControl } from '#operators/sandbox-control/sandbox-control.ts';
+import { registerSandboxResetRoute } from '#operators/sandbox-control/sandbox-reset-routes.ts';
+import type { SandboxResets } from '#operators/sandbox-control/sandbox-resets.ts';
+import { registerSandboxRoutes } from '#operators/sandbox-control/sandbox-routes.ts';
+import { registerSearchRoutes } from '#operators/search/search-routes.ts';
+import type { Processor } from '#processor/port/processor.ts';
+import type { Services } from './compose-services.ts';
+
+interface RouteParts extends Pick<PlatformParts, 'clock' | 'logger' | 'metrics'> {
+  readonly processor: Processor;
+  /** Undefined if the processor is not the sandbox. */
+  readonly sandbox: SandboxControl | undefined;
+  /** Undefined if the processor cannot be the sandbox. */
+  readonly resets?: SandboxResets | undefined;
+  readonly streamLimits?: Partial<StreamLimits> | undefined;
+}
+
+export async function registerRoutes(
+  app: FastifyInstance,
+  services: Services,
+  parts: RouteParts,
+): Promise<void> {
+  const { customers, plans, payments, refunds, subscriptions, invoices, entitlements } = services;
+  registerCustomerRoutes(app, {
+    customers,
+    expireCheckouts: (customerId) => services.checkouts.expireOfCustomer(customerId),
+    correctSubscriptions: (customerId) => subscriptions.correctOfCustomer(customerId),
+  });
+  registerPaymentMethodRoutes(app, services.paymentMethods);
+  registerPortalRoutes(app, services.portal);
+  registerPlanRoutes(app, plans);
+  registerPaymentRoutes(app, payments, customers);
+  registerPaymentUpdateRoutes(app, payments);
+  registerCaptureRoutes(app, payments);
+  registerRefundRoutes(app, refunds, customers);
+  registerSubscriptionRoutes(app, subscriptions, entitlements, customers);
+  registerEntitlementRoutes(app, entitlements, subscriptions);
+  registerSubscriptionUpdateRoutes(app, subscriptions, entitlements);
+  registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
+  registerSubscriptionPreviewRoutes(app, subscriptions);
+  registerMeterRoutes(app, services.meters);
+  registerUsageRoutes(app, services);
+  registerInvoiceRoutes(app, invoices, customers);
+  registerCheckoutRoutes(app, services.checkouts, customers);
+  registerEventRoutes(app, {
+    ...parts,
+    customers,
+    feed: services.eventFeed,
+    limits: parts.streamLimits ?? {},
+  });
+  registerResendRoutes(app, services.events);
+  registerEndpointRoutes(app, services.endpoints);
+  registerWebhookEventRoutes(app, services.webhookEvents);
+  registerCurrentKeyRoutes(app, parts.processor);
+  registerResyncRoutes(app, services.resyncRuns);
+  registerOverviewRoutes(app, services.overview, customers);
+  registerAttentionRoutes(app, services.attention);
+  registerSearchRoutes(app, services.search);
+  registerKeyRoutes(app, services.keys);
+  registerAuditRoutes(app, services.audit);
+  const { sandbox } = parts;
+  registerSandboxResetRoute(app, parts.resets);
+  if (sandbox !== undefined) registerSandboxRoutes(app, { sandbox, payments });
+  await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
+}

@@ -1,0 +1,375 @@
+import { auditRetentionDays } from '#core/model/audit-entry.ts';
+import { type Clock, MovableClock, type ProcessorClock, systemClock } from '#core/platform/clock.ts';
+import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Tracer } from '#core/platform/tracing.ts';
+import { WeeksStore } from '#core/platform/weeks-store.ts';
+import { WorkDoor } from '#core/platform/work-door.ts';
+import { DeliveryListStore } from '#engine/events/deliveries/delivery-list-store.ts';
+import { deliveryWeeks } from '#engine/events/deliveries/delivery-store.ts';
+import type { EndpointService } from '#engine/events/endpoints/endpoint-service.ts';
+import { EventErasureStore } from '#engine/events/feed/event-erasure-store.ts';
+import { EventStore, eventWeeks } from '#engine/events/feed/event-store.ts';
+import { ClaimStore } from '#engine/idempotency/claim-store.ts';
+import { type CrashPoints, noCrashPoints } from '#engine/idempotency/crash-points.ts';
+import { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
+import { Sweeper } from '#engine/idempotency/sweeper.ts';
+import { Backfills } from '#engine/sync/backfill.ts';
+import type { BackfillStore } from '#engine/sync/backfill-store.ts';
+import { EventApplier } from '#engine/sync/event-applier.ts';
+import { Job } from '#engine/sync/job.ts';
+import { pausedBy } from '#engine/sync/paused-applier.ts';
+import { Recovery } from '#engine/sync/recovery.ts';
+import { RecoveryStore } from '#engine/sync/recovery-store.ts';
+import { Worker } from '#engine/sync/worker.ts';
+import { Erasure } from '#engine/webhooks/erasure.ts';
+import { ErasureStore } from '#engine/webhooks/erasure-store.ts';
+import { Inbox, type OnReceipt } from '#engine/webhooks/inbox.ts';
+import { InboxWeeksStore } from '#engine/webhooks/inbox-weeks-store.ts';
+import { Retention } from '#engine/webhooks/retention.ts';
+import { WebhookEventService } from '#engine/webhooks/webhook-event-service.ts';
+import { WebhookEventStore } from '#engine/webhooks/webhook-event-store.ts';
+import { CheckoutService } from '#features/checkouts/checkout-service.ts';
+import { checkoutList } from '#features/checkouts/checkout-store.ts';
+import { LostObjects } from '#features/checkouts/lost-objects.ts';
+import { CustomerService } from '#features/customers/customer-service.ts';
+import { customerList } from '#features/customers/customer-store.ts';
+import type { LostCustomers } from '#features/customers/lost-customers.ts';
+import { InvoiceService } from '#features/invoices/invoice-service.ts';
+import { invoiceList } from '#features/invoices/invoice-store.ts';
+import { mirroredLists } from '#features/mirrored-lists.ts';
+import { type Mirrors, mirrorsBySubject } from '#features/mirrors.ts';
+import { PaymentMethodService } from '#features/payment-methods/payment-method-service.ts';
+import { paymentRule } from '#features/payments/payment-rule.ts';
+import { PaymentService } from '#features/payments/payment-service.ts';
+import { paymentList } from '#features/payments/payment-store.ts';
+import { RefundService } from '#features/payments/refund-service.ts';
+import { planRule } from '#features/plans/plan-rule.ts';
+import { PlanService } from '#features/plans/plan-service.ts';
+import { PortalService } from '#features/portal/portal-service.ts';
+import { EntitlementService } from '#features/subscriptions/entitlements/entitlement-service.ts';
+import { EntitlementStore } from '#features/subscriptions/entitlements/entitlement-store.ts';
+import { subscriptionRule } from '#features/subscriptions/subscription-rule.ts';
+import { SubscriptionService } from '#features/subscriptions/subscription-service.ts';
+import { subscriptionList } from '#features/subscriptions/subscription-store.ts';
+import { SubscriptionTurns } from '#features/subscriptions/turns/subscription-turns.ts';
+import { TurnStore } from '#features/subscriptions/turns/turn-store.ts';
+import type { MeterService } from '#features/usage/meter-service.ts';
+import { UsageDaysStore } from '#features/usage/usage-days-store.ts';
+import { UsageErasureStore } from '#features/usage/usage-erasure-store.ts';
+import { AuditLog } from '#operators/audit/audit-log.ts';
+import { AuditStore, auditWeeks } from '#operators/audit/audit-store.ts';
+import { KeyService } from '#operators/keys/key-service.ts';
+import { KeyStore } from '#operators/keys/key-store.ts';
+import { Resync } from '#operators/resync/resync.ts';
+import { ResyncRunStore } from '#operators/resync/resync-run-store.ts';
+import { ResyncRuns } from '#operators/resync/resync-runs.ts';
+import { SearchService } from '#operators/search/search-service.ts';
+import type { Processor } from '#processor/port/processor.ts';
+import { composeEndpoints, composeEvents, type EventSettings } from './compose-events.ts';
+import { composeImport, composeMirrors, composeStores, type Stores } from './compose-mirrors.ts';
+import { composeOverview } from './compose-overview.ts';
+import { composeUsage } from './compose-usage.ts';
+import type { Config } from './config.ts';
+
+/**
+ * As long as the deadline of a processor call. Slower work may be taken over, which does no harm: see decision 0008.
+ */
+const leaseMs = 10_000;
+
+interface ServiceParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics' | 'ownerLock'> {
+  readonly installationId: string;
+  readonly backfillStore: BackfillStore;
+  readonly processor: Processor;
+  /** Undefined if nothing is traced. */
+  readonly tracer?: Tracer | undefined;
+  readonly config: Pick<
+    Config,
+    | 'webhookRetentionDays'
+    | 'entitlementGraceDays'
+    | 'usageRetentionDays'
+    | 'returnUrlOrigins'
+    | 'overviewTimeZone'
+  > & { readonly events: EventSettings };
+  /** Called when there is work for the process that does the background work, if it is another one. */
+  readonly reportWork?: () => void;
+  /** Demo data uses another clock. */
+  readonly clock?: Clock | undefined;
+  /** By default the clock above: a real processor has no other time. */
+  readonly processorClock?: ProcessorClock | undefined;
+  /** The work that waits for a reset of the sandbox. */
+  readonly door?: WorkDoor | undefined;
+  /** Tests stop the process at one of them. */
+  readonly crashPoints?: CrashPoints | undefined;
+  /** Tests set a shorter wait for the turn of a write. */
+  readonly turnWaitMs?: number | undefined;
+  /** Tests set a longer wait for requests with the same idempotency key. */
+  readonly claimWaitMs?: number | undefined;
+}
+
+type Composed = ReturnType<typeof withDefaults>;
+
+function withDefaults({ config, ...parts }: ServiceParts) {
+  const { clock = systemClock, crashPoints = noCrashPoints, door = new WorkDoor() } = parts;
+  const { processorClock = new MovableClock(clock) } = parts;
+  const { webhookRetentionDays: retentionDays, entitlementGraceDays, usageRetentionDays } = config;
+  const { returnUrlOrigins, overviewTimeZone, events } = config;
+  const settings = { retentionDays, entitlementGraceDays, usageRetentionDays, returnUrlOrigins };
+  return { ...parts, clock, processorClock, crashPoints, door, ...settings, overviewTimeZone, events };
+}
+
+export type Services = ReturnType<typeof composeServices>;
+
+/** Wires up the domain. */
+export function composeServices(given: ServiceParts) {
+  const parts = withDefaults(given);
+  const claims = new ClaimStore(leaseMs, parts.installationId);
+  const idempotency = new IdempotencyService({ ...parts, claims, waitMs: parts.claimWaitMs });
+  const stores = composeStores();
+  const { mirrors, lostCustomers } = composeMirrors(parts, stores);
+  const turns = new SubscriptionTurns({
+    ...parts,
+    store: new TurnStore(),
+    settle: (subscriptionId, exceptClaimId) => sweeper.settleOf(subscriptionId, exceptClaimId),
+  });
+  const domain = composeDomain({ ...parts, idempotency, turns }, stores, mirrors);
+  const { entitlements } = domain;
+  const events = composeEvents({ ...parts, stores, entitlements });
+  const endpoints = composeEndpoints({ ...parts, idempotency });
+  const usage = composeUsage({ ...parts, idempotency, entitlements, events: events.outbox });
+  events.outbox.onAppended(() => {
+    events.eventFeed.nudge();
+    endpoints.dispatcher.nudge();
+    parts.reportWork?.();
+  });
+  const sweeper = composeSweeper(parts, {
+    ...{ claims, domain, endpoints: endpoints.endpoints, meters: usage.meters },
+  });
+  const webhooks = composeWebhooks({
+    ...parts,
+    ...domain,
+    mirrors,
+    lostCustomers,
+  });
+  const accountImport = composeImport(parts, stores, { ...domain, inbox: webhooks.inbox });
+  const overview = composeOverview({ ...parts, stores, webhookEvents: webhooks.webhookEvents });
+  /** Updates the gauges. */
+  const measure = async (): Promise<void> => {
+    parts.metrics.setDatabaseUsage(parts.database.usage);
+    parts.metrics.webhookQueueDepth.set(await webhooks.webhookEvents.countPending());
+    await endpoints.measureDeliveries();
+  };
+  /** Checks for work that another process has stored. */
+  const nudge = (): void => {
+    webhooks.worker.nudge();
+    endpoints.dispatcher.nudge();
+  };
+  /** Waits for work that continues after responses were sent: completing claims, and the worker if it was started. */
+  const stop = async (): Promise<void> => {
+    const { worker, resyncRuns } = webhooks;
+    const working = [idempotency, worker, resyncRuns, events.eventFeed, endpoints.dispatcher];
+    await Promise.all(working.map((part) => part.stop()));
+  };
+  return {
+    ...domain,
+    ...events,
+    ...endpoints,
+    ...usage,
+    mirrors,
+    idempotency,
+    sweeper,
+    ...webhooks,
+    accountImport,
+    ...overview,
+    measure,
+    nudge,
+    stop,
+  };
+}
+
+interface SweptParts {
+  readonly claims: ClaimStore;
+  readonly domain: Domain;
+  readonly endpoints: EndpointService;
+  readonly meters: MeterService;
+}
+
+/** The sweeper knows every operation that has an idempotency key. */
+function composeSweeper(
+  { database, logger }: Composed,
+  { claims, domain, endpoints, meters }: SweptParts,
+): Sweeper {
+  return new Sweeper({
+    database,
+    claims,
+    operations: {
+      'customers.create': domain.customers.creation,
+      'customers.update': domain.customers.updating,
+      'plans.create': domain.plans.creation,
+      'plans.update': domain.plans.updating,
+      'payments.create': domain.payments.creation,
+      'payments.update': domain.payments.updating,
+      'payments.capture': domain.payments.captures,
+      'refunds.create': domain.refunds.creation,
+      'checkouts.create': domain.checkouts.creation,
+      'subscriptions.create': domain.subscriptions.creation,
+      'subscriptions.update': domain.subscriptions.updating,
+      'subscriptions.pay': domain.subscriptions.paying,
+      'payment_methods.create': domain.paymentMethods.creation,
+      'api_keys.create': domain.keys.creation,
+      'event_endpoints.create': endpoints.creation,
+      'event_endpoints.update': endpoints.updating,
+      'event_endpoints.rotate': endpoints.rotation,
+      'event_endpoints.replay': endpoints.replaying,
+      'meters.create': meters.creation,
+      'meters.update': meters.updating,
+    },
+    logger,
+  });
+}
+
+/** The services behind the API. */
+function composeDomain(
+  parts: Composed & { readonly idempotency: IdempotencyService; readonly turns: SubscriptionTurns },
+  stores: Stores,
+  mirrors: Mirrors,
+) {
+  // A checkout ends in a subscription or a payment, and those may have to expire an open checkout.
+  const openCheckouts = {
+    isOpen: (id: string) => checkouts.isOpen(id),
+    expireIfOpen: (id: string) => checkouts.expireIfOpen(id),
+  };
+  const customers = new CustomerService({
+    ...parts,
+    store: stores.customers,
+    externalIds: stores.externalIds,
+    mirror: mirrors.customers,
+  });
+  const plans = new PlanService({ ...parts, store: stores.plans, mirror: mirrors.plans });
+  const lostObjects = new LostObjects({ ...parts, mirrors, customers });
+  const payments = new PaymentService({
+    ...parts,
+    store: stores.payments,
+    mirror: mirrors.payments,
+    customers,
+    openCheckouts,
+  });
+  const refunds = new RefundService({
+    ...parts,
+    store: stores.refunds,
+    mirror: mirrors.refunds,
+    payments,
+    paymentStore: stores.payments,
+  });
+  const subscriptions = new SubscriptionService({
+    ...parts,
+    store: stores.subscriptions,
+    groups: stores.groups,
+    mirror: mirrors.subscriptions,
+    invoices: mirrors.invoices,
+    lostCommits: lostObjects,
+    customers,
+    plans,
+    openCheckouts,
+  });
+  const checkouts = new CheckoutService({
+    ...parts,
+    ...{ customers, plans, subscriptions },
+    store: stores.checkouts,
+    mirror: mirrors.checkouts,
+    grouping: { groups: stores.groups, store: stores.subscriptions, plans, lostCommits: lostObjects },
+  });
+  const invoices = new InvoiceService({ ...parts, store: stores.invoices, plans: mirrors.plans });
+  const paymentMethods = new PaymentMethodService({ ...parts, customers, subscriptions });
+  const portal = new PortalService({ ...parts, customers, subscriptions });
+  const entitlements = new EntitlementService({ ...parts, store: new EntitlementStore() });
+  const audit = new AuditLog({ ...parts, store: new AuditStore() });
+  const keys = new KeyService({ ...parts, store: new KeyStore(), audit });
+  const searched = { ...stores, webhookEvents: new WebhookEventStore(), events: new EventStore() };
+  const search = new SearchService({ ...parts, stores: searched });
+  const resources = { customers, plans, payments, refunds, subscriptions, invoices, checkouts };
+  return { ...resources, lostObjects, paymentMethods, portal, entitlements, keys, audit, search };
+}
+
+type Domain = ReturnType<typeof composeDomain>;
+
+interface WebhookParts extends Composed, Domain {
+  readonly mirrors: Mirrors;
+  readonly lostCustomers: LostCustomers;
+}
+
+function composeWebhooks(parts: WebhookParts) {
+  const store = new WebhookEventStore();
+  const onStored = () => {
+    worker.nudge();
+    parts.reportWork?.();
+  };
+  const onReceipt: OnReceipt = {
+    isIdle: () => worker.isIdle,
+    apply: (events) => worker.applyReceived(events),
+  };
+  const inbox = new Inbox({ ...parts, store, onStored, onReceipt });
+  parts.database.setAfterLateRows((rows) => inbox.bringBack(rows));
+  const { mirrors } = parts;
+  const eventApplier = new EventApplier({ ...parts, ...eventRulesOf(parts), queue: store });
+  const worker = new Worker({ eventApplier: pausedBy(parts.door, eventApplier), logger: parts.logger });
+  const webhookEvents = new WebhookEventService({ ...parts, store, onStored });
+  const resync = new Resync({
+    ...parts,
+    countedLists: [customerList, paymentList, subscriptionList, invoiceList, checkoutList],
+  });
+  const resyncRuns = new ResyncRuns({
+    ...parts,
+    job: new Job('resync', parts),
+    store: new ResyncRunStore(),
+    resync,
+  });
+  const recovery = new Recovery({
+    ...parts,
+    job: new Job('recovery', parts),
+    store: new RecoveryStore(),
+    inbox,
+    staleMirrors: [mirrors.payments, mirrors.subscriptions, mirrors.checkouts],
+    resync: (pace) => resync.all(pace, pace),
+  });
+  const backfills = new Backfills({
+    ...parts,
+    job: new Job('backfill', parts),
+    lists: mirroredLists(parts.processor, mirrors),
+    store: parts.backfillStore,
+  });
+  const retention = new Retention({
+    ...parts,
+    inboxWeeks: new InboxWeeksStore(),
+    weeks: [
+      { store: new WeeksStore(eventWeeks), days: parts.events.retentionDays },
+      { store: new WeeksStore(deliveryWeeks), days: parts.events.retentionDays },
+      { store: new WeeksStore(auditWeeks), days: auditRetentionDays },
+      { store: new UsageDaysStore(), days: parts.usageRetentionDays },
+    ],
+  });
+  const erasure = new Erasure({
+    ...parts,
+    customers: mirrors.customers,
+    store: new ErasureStore(),
+    events: new EventErasureStore(),
+    deliveries: new DeliveryListStore(),
+    usage: new UsageErasureStore(),
+  });
+  return {
+    ...{ inbox, worker, eventApplier, webhookEvents },
+    ...{ resync, resyncRuns, recovery, backfills, retention, erasure },
+  };
+}
+
+/** How events are applied: the mirrors, and what resources add to them. */
+function eventRulesOf({ mirrors, metrics }: Pick<WebhookParts, 'mirrors' | 'metrics'>) {
+  const countFailedPayment = () => metrics.paymentsFailed.inc();
+  return {
+    mirrors: mirrorsBySubject(mirrors),
+    rules: [
+      planRule(mirrors.plans),
+      paymentRule({ payments: mirrors.payments, countFailedPayment }),
+      subscriptionRule,
+    ],
+  };
+}
