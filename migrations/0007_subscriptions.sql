@@ -8,7 +8,7 @@ create table till.subscriptions (
   plan_id uuid not null references till.plans,
   quantity bigint not null default 1,
   -- The processor's id of the item whose plan is the main plan. Another item does not take its place while it is there.
-  processor_main_item_id text,
+  processor_main_item_id text not null,
   -- [{ planId, quantity }], in the order of planId.
   add_ons jsonb not null default '[]',
   -- What the processor bills in this subscription that is not a Till plan: [{ processorPriceId, quantity, description

@@ -60,9 +60,9 @@ async function seedSubscriptions(
   owner = customerId,
 ): Promise<void> {
   await database.query(`
-    insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
-      current_period_start, current_period_end, processor_as_of, processor_as_of_latest, created_at, updated_at)
-    select ${idOf('n')}, 'sub_bench_' || n, ${owner}, ${customerId}, 'incomplete',
+    insert into till.subscriptions (id, processor_subscription_id, processor_main_item_id, customer_id, plan_id,
+      status, current_period_start, current_period_end, processor_as_of, processor_as_of_latest, created_at, updated_at)
+    select ${idOf('n')}, 'sub_bench_' || n, 'si_bench_' || n, ${owner}, ${customerId}, 'incomplete',
       ${long}, now() + interval '60 days', ${long}, ${long}, ${long}, ${long}
     from ${numbers}`);
 }

@@ -69,9 +69,9 @@ test('past-due subscriptions come by the amount of their open invoices, at most 
   );
   assert.notEqual(first?.nextPaymentAttemptAt, null);
   await sql(
-    `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, processor_as_of,
-       processor_as_of_latest, created_at, updated_at)
-     select gen_random_uuid(), 'sub_many_' || n, customer_id, plan_id, 'past_due', now(), now(), now(), now()
+    `insert into till.subscriptions (id, processor_subscription_id, processor_main_item_id, customer_id, plan_id, status,
+       processor_as_of, processor_as_of_latest, created_at, updated_at)
+     select gen_random_uuid(), 'sub_many_' || n, 'si_1', customer_id, plan_id, 'past_due', now(), now(), now(), now()
      from till.subscriptions, generate_series(1, 30) as n where id = $1`,
     [subscription.id],
   );

@@ -40,9 +40,9 @@ const inserts: Readonly<Record<Resource, string>> = {
       processor_as_of, processor_as_of_latest, created_at, updated_at)
     select gen_random_uuid(), 'pi_' || gen_random_uuid(), $2, 2000, 'eur', 'processing', now(), now(), ${times}, now()
     from generate_series(1, $1) n`,
-  subscriptions: `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
-      processor_as_of, processor_as_of_latest, created_at, updated_at)
-    select gen_random_uuid(), 'sub_' || gen_random_uuid(), $2, '${plan}', 'active', now(), now(), ${times}, now()
+  subscriptions: `insert into till.subscriptions (id, processor_subscription_id, processor_main_item_id, customer_id,
+      plan_id, status, processor_as_of, processor_as_of_latest, created_at, updated_at)
+    select gen_random_uuid(), 'sub_' || gen_random_uuid(), 'si_1', $2, '${plan}', 'active', now(), now(), ${times}, now()
     from generate_series(1, $1) n`,
   invoices: `insert into till.invoices (id, processor_invoice_id, customer_id, amount_due, amount_paid, amount_remaining, currency,
       status, attempt_count, processor_as_of, processor_as_of_latest, created_at, updated_at)

@@ -48,9 +48,9 @@ const inserts: Readonly<Record<Listed, string>> = {
       case when ${isCharged} then 'sub_' || ${pick(owners.subscriptions, 12)} end,
       case when kind % 5 = 0 then ${failure} end, case when kind % 7 = 0 then ${dispute} end,
       2, case kind % 11 when 0 then 1 when 2 then 2 else 0 end, ${common} ${rows}`,
-  subscriptions: `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
-      add_ons, ${commonColumns})
-    select id, 'sub_' || id, ${pick(owners.customers)}::uuid, ${pick(owners.plans, 2)}::uuid,
+  subscriptions: `insert into till.subscriptions (id, processor_subscription_id, processor_main_item_id, customer_id,
+      plan_id, status, add_ons, ${commonColumns})
+    select id, 'sub_' || id, 'si_1', ${pick(owners.customers)}::uuid, ${pick(owners.plans, 2)}::uuid,
       ${pick(['active', 'trialing', 'canceled'], 4)}, ${pick(addOns, 6)}::jsonb, ${common} ${rows}`,
   invoices: `insert into till.invoices (id, processor_invoice_id, number, amount_due, amount_paid, amount_remaining,
       currency, customer_id, status, attempt_count, processor_subscription_id, ${commonColumns})
@@ -81,8 +81,9 @@ export async function insertOwners({ sql }: { readonly sql: Sql }): Promise<void
     );
   for (const id of owners.subscriptions)
     await sql(
-      `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, ${commonColumns})
-       values ($1::uuid, 'sub_' || $1, $2, $3, 'past_due', now(), now(), timestamptz '2020-01-01', now())`,
+      `insert into till.subscriptions (id, processor_subscription_id, processor_main_item_id, customer_id, plan_id,
+         status, ${commonColumns})
+       values ($1::uuid, 'sub_' || $1, 'si_1', $2, $3, 'past_due', now(), now(), timestamptz '2020-01-01', now())`,
       [id, owners.customers[0], owners.plans[0]],
     );
   await sql(

@@ -192,9 +192,10 @@ test('subscriptions that are inserted at the same time have windows of their own
   await subscribe(till, {});
   const insert = (
     id: string,
-  ) => `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
-      processor_as_of, processor_as_of_latest, created_at, updated_at)
-    select gen_random_uuid(), '${id}', customer_id, plan_id, status, now(), now(), now(), now() from till.subscriptions`;
+  ) => `insert into till.subscriptions (id, processor_subscription_id, processor_main_item_id, customer_id, plan_id,
+      status, processor_as_of, processor_as_of_latest, created_at, updated_at)
+    select gen_random_uuid(), '${id}', 'si_1', customer_id, plan_id, status, now(), now(), now(), now()
+    from till.subscriptions`;
   const held = await holdRows(till, insert('sub_first'));
   await till.sql(insert('sub_second'));
   await held.release();

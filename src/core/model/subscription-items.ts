@@ -62,8 +62,8 @@ export interface ItemValues {
   readonly addOns: readonly PlanQuantity[];
   /** In the order of `processorPriceId`. */
   readonly otherItems: readonly OtherItem[];
-  /** The processor's id of the main plan's item. Null in a row from before there were add-ons, until its next facts. */
-  readonly processorMainItemId: string | null;
+  /** The processor's id of the main plan's item. */
+  readonly processorMainItemId: string;
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;
 }
@@ -72,7 +72,10 @@ interface ItemList<Item> extends Pick<ItemListFacts, 'mainMark'> {
   readonly items: readonly [Item, ...Item[]];
 }
 
-type RecordedMain = Pick<ItemValues, 'processorMainItemId'>;
+/** The id is null for a new row. */
+export interface RecordedMain {
+  readonly processorMainItemId: string | null;
+}
 
 /**
  * The item of the main plan. Undefined if no price is a Till plan. It is the item that Till's newest change has marked,
@@ -123,7 +126,7 @@ export function valuesOfItems(
     quantity: item.quantity ?? 1,
     addOns: addOnsOf(facts.items, item, planOf),
     otherItems: otherItemsOf(facts.items, planOf),
-    processorMainItemId: plan === undefined ? recorded.processorMainItemId : item.processorItemId,
+    processorMainItemId: (plan === undefined ? recorded.processorMainItemId : null) ?? item.processorItemId,
     currentPeriodStart: item.currentPeriodStart,
     currentPeriodEnd: item.currentPeriodEnd,
   };

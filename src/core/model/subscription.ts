@@ -14,6 +14,7 @@ import {
   type ItemListFacts,
   type ItemValues,
   type PlanOf,
+  type RecordedMain,
   type SubscriptionItemFacts,
   valuesOfItems,
 } from './subscription-items.ts';
@@ -164,7 +165,7 @@ export function isSubscriptionChangeIgnored(
 /** The values that a row takes from the facts: those of the subscription, of its items, and its terms. */
 export function valuesOfSubscription(
   facts: SubscriptionFacts,
-  row: Pick<Subscription, 'planId' | 'processorMainItemId' | 'discount' | 'pendingChange'>,
+  row: RecordedMain & Pick<Subscription, 'planId' | 'discount' | 'pendingChange'>,
   planOf: PlanOf,
 ): SubscriptionValues & ItemValues & SubscriptionTerms {
   const item = followedItem(facts, row, planOf);

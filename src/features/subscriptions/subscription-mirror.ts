@@ -262,7 +262,6 @@ function view(subscription: Subscription): object {
   return subscriptionView(subscription, false);
 }
 
-/** What a new row knows about its main plan. */
 const noMain = { processorMainItemId: null };
 
 function pricesOf({ items, pendingChange }: SubscriptionFacts): readonly string[] {

@@ -29,9 +29,9 @@ export const seeds: Readonly<Record<string, string>> = {
         now(), now()
       from till.payments;`,
   subscriptions: `
-    insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, add_ons, metadata,
-        processor_as_of, processor_as_of_latest, created_at, updated_at)
-      select '018f0000-0000-7000-8000-000000000005', 'sub_seed', customers.id, plans.id, 'canceled',
+    insert into till.subscriptions (id, processor_subscription_id, processor_main_item_id, customer_id, plan_id, status,
+        add_ons, metadata, processor_as_of, processor_as_of_latest, created_at, updated_at)
+      select '018f0000-0000-7000-8000-000000000005', 'sub_seed', 'si_seed', customers.id, plans.id, 'canceled',
         '[{"planId": "018f0000-0000-7000-8000-000000000002", "quantity": 2}]', '{"seed": "yes"}',
         now(), now(), now(), now()
       from till.customers, till.plans;

@@ -163,8 +163,7 @@ function isOther(
   { processorMainItemId }: Subscription,
   planOf: (processorPriceId: string) => Plan | undefined,
 ): boolean {
-  const isRecorded = processorMainItemId === null || processorItemId === processorMainItemId;
-  return !isRecorded && planOf(processorPriceId) === undefined;
+  return processorItemId !== processorMainItemId && planOf(processorPriceId) === undefined;
 }
 
 function mainPlanMissing(): Failure {
