@@ -202,7 +202,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send a customer to the processor's portal
-         * @description There customers change their card, see their invoices, and cancel. What they do arrives as webhooks. On the page to which they return, ask for the entitlements with `fresh=true`. The request takes no idempotency key, because it changes nothing. Needs the scope `write`.
+         * @description There customers change their card, see their invoices, and cancel. Till learns of their changes by webhooks. On the page to which they return, ask for the entitlements with `fresh=true`. The request takes no idempotency key, because it changes nothing. Needs the scope `write`.
          */
         readonly post: operations["createPortalSession"];
         readonly delete?: never;
@@ -1296,7 +1296,7 @@ export interface paths {
         };
         /**
          * Get what needs attention
-         * @description What people should look at now, the most urgent first. If everything is empty, all is well. Needs the scope `read`.
+         * @description Items that need attention, the most urgent first. If every list is empty, nothing needs attention. Needs the scope `read`.
          */
         readonly get: operations["getAttention"];
         readonly put?: never;
@@ -1524,7 +1524,7 @@ export interface components {
             /** @description The object of the path, or else the one that was created: `payment`, `api_key`. */
             readonly objectType: string | null;
             readonly objectId: string | null;
-            /** @description Where the request came from. `TRUST_PROXY` decides what counts. `cli` for the `till` command. */
+            /** @description Where the request came from. `TRUST_PROXY` decides which address that is. `cli` for the `till` command. */
             readonly address: string | null;
             /** @description The `x-request-id` of the request. */
             readonly requestId: string | null;
@@ -2559,7 +2559,7 @@ export interface components {
             /** @description An absolute URL that begins with https:// or http://, without a user or a password. The setting `RETURN_URL_ORIGINS` can limit it to some origins. */
             readonly returnUrl: string;
             /**
-             * @description What the portal begins with: `paymentMethod` adds a card, `cancel` cancels the subscription `subscriptionId` at the end of its period. The customer then returns to `returnUrl`. If null or absent, the portal begins with its first page.
+             * @description The page on which the portal starts: `paymentMethod` adds a card, `cancel` cancels the subscription `subscriptionId` at the end of its period. The customer then returns to `returnUrl`. If null or absent, the portal begins with its first page.
              * @enum {string|null}
              */
             readonly flow?: "paymentMethod" | "cancel" | null;
@@ -2638,7 +2638,7 @@ export interface components {
         };
         /** NewUsageEvent */
         readonly NewUsageEvent: {
-            /** @description Your own id of what was used, such as the id of the request that you served. Within a UTC day of `at`, and for API keys of the same name, an id counts once. Till remembers it for 35 days. */
+            /** @description Your own id of the usage, such as the id of the request that you served. Within a UTC day of `at`, and for API keys of the same name, an id counts once. Till remembers it for 35 days. */
             readonly id: string;
             /**
              * Format: uuid
@@ -2651,7 +2651,7 @@ export interface components {
             /** @description The key of a meter. */
             readonly meter: string;
             /**
-             * @description What was used. A negative quantity corrects an earlier event.
+             * @description The used quantity. A negative one corrects an earlier event.
              * @default 1
              */
             readonly quantity?: number;
@@ -2863,11 +2863,11 @@ export interface components {
             readonly start: number;
             /** @description From customers who became subscribers for the first time. In the smallest unit of the currency. */
             readonly new: number;
-            /** @description What subscribers pay more: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
+            /** @description The increases for existing subscribers: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
             readonly expansion: number;
-            /** @description What subscribers pay less, while they stay subscribers. In the smallest unit of the currency. */
+            /** @description The decreases for customers who stay subscribers. In the smallest unit of the currency. */
             readonly contraction: number;
-            /** @description What subscribers paid who stopped being subscribers. In the smallest unit of the currency. */
+            /** @description The amounts of customers who stopped being subscribers. In the smallest unit of the currency. */
             readonly churned: number;
             /** @description From customers who became subscribers again. Before `subscriptionsSince`, a customer was a subscriber who had paid an invoice of a subscription that had ended or was unpaid. In the smallest unit of the currency. */
             readonly reactivated: number;
@@ -2889,11 +2889,11 @@ export interface components {
                 readonly start: number;
                 /** @description From customers who became subscribers for the first time. In the smallest unit of the currency. */
                 readonly new: number;
-                /** @description What subscribers pay more: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
+                /** @description The increases for existing subscribers: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
                 readonly expansion: number;
-                /** @description What subscribers pay less, while they stay subscribers. In the smallest unit of the currency. */
+                /** @description The decreases for customers who stay subscribers. In the smallest unit of the currency. */
                 readonly contraction: number;
-                /** @description What subscribers paid who stopped being subscribers. In the smallest unit of the currency. */
+                /** @description The amounts of customers who stopped being subscribers. In the smallest unit of the currency. */
                 readonly churned: number;
                 /** @description From customers who became subscribers again. Before `subscriptionsSince`, a customer was a subscriber who had paid an invoice of a subscription that had ended or was unpaid. In the smallest unit of the currency. */
                 readonly reactivated: number;
@@ -2903,7 +2903,7 @@ export interface components {
         } | null;
         /**
          * OverviewNetVolume
-         * @description What is left of the payments that were created in these days, before the fees of the processor.
+         * @description The amount that remains of the payments that were created in these days, before the fees of the processor.
          */
         readonly OverviewNetVolume: {
             /** @description The same as `volume` of `totals`. In the smallest unit of the currency. */
@@ -2924,7 +2924,7 @@ export interface components {
             readonly failed: number;
             /** @description How often it was paid later: the subscription was `past_due`, and became `active` or `trialing`. */
             readonly recovered: number;
-            /** @description How often it was not: the subscription was `past_due`, and became `unpaid` or `canceled`. */
+            /** @description How often it was never paid: the subscription was `past_due`, and became `unpaid` or `canceled`. */
             readonly lost: number;
             /** @description `recovered` ÷ (`recovered` + `lost`). Null if both are 0. */
             readonly recoveryRate: number | null;
@@ -3084,7 +3084,7 @@ export interface components {
                 readonly planId: string;
                 readonly quantity: number;
             }[];
-            /** @description What the processor bills in this subscription that is not a Till plan, such as metered or tiered prices. Till never changes it. */
+            /** @description The items of this subscription that are not Till plans, such as metered or tiered prices. Till never changes it. */
             readonly otherItems: readonly {
                 readonly processorPriceId: string;
                 /** @description Null if usage decides what is billed. */
@@ -3190,7 +3190,7 @@ export interface components {
              */
             readonly planId: string;
             readonly planName: string;
-            /** @description What is left to pay of its open invoices. */
+            /** @description The unpaid amount of its open invoices. */
             readonly amountDue: number;
             readonly currency: string;
             /**
@@ -3230,7 +3230,7 @@ export interface components {
             readonly status: "requires_payment_method" | "requires_confirmation" | "requires_action" | "processing" | "succeeded" | "canceled" | "refunded";
             /** @description The amount received so far. */
             readonly amountReceived: number;
-            /** @description The sum of the refunds that did not fail. A release of what was authorised and not captured does not count. */
+            /** @description The sum of the refunds that did not fail. A release of an amount that was authorised and not captured does not count. */
             readonly amountRefunded: number;
             /** @description The amount that is authorised and not captured yet. An authorised payment has the status `requires_action`. */
             readonly amountCapturable: number;
@@ -3519,7 +3519,7 @@ export interface components {
             readonly status: "pending" | "requires_action" | "succeeded" | "failed" | "canceled";
             readonly reason: ("duplicate" | "fraudulent" | "requested_by_customer") | null;
             /**
-             * @description `release`: what was authorised and not captured. The processor may record it as a refund, when an authorisation is canceled, expires or is captured in part. It counts in no total, and has no events.
+             * @description `release`: an amount that was authorised and not captured. The processor may record it as a refund, when an authorisation is canceled, expires or is captured in part. It counts in no total, and has no events.
              * @enum {unknown}
              */
             readonly kind: "refund" | "release";
@@ -3562,7 +3562,7 @@ export interface components {
             readonly status: "requires_payment_method" | "requires_confirmation" | "requires_action" | "processing" | "succeeded" | "canceled" | "refunded";
             /** @description The amount received so far. */
             readonly amountReceived: number;
-            /** @description The sum of the refunds that did not fail. A release of what was authorised and not captured does not count. */
+            /** @description The sum of the refunds that did not fail. A release of an amount that was authorised and not captured does not count. */
             readonly amountRefunded: number;
             /** @description The amount that is authorised and not captured yet. An authorised payment has the status `requires_action`. */
             readonly amountCapturable: number;
@@ -3716,7 +3716,7 @@ export interface components {
             readonly description: string | null;
             /** @description The status of the object. Of a plan: `active` or `archived`. Of a deleted customer: `deleted`. */
             readonly status: string | null;
-            /** @description In the smallest unit of the currency. Of an invoice: what is due. */
+            /** @description In the smallest unit of the currency. Of an invoice: the amount due. */
             readonly amount: number | null;
             readonly currency: string | null;
             /** Format: date-time */
@@ -3761,7 +3761,7 @@ export interface components {
                 readonly planId: string;
                 readonly quantity: number;
             }[];
-            /** @description What the processor bills in this subscription that is not a Till plan, such as metered or tiered prices. Till never changes it. */
+            /** @description The items of this subscription that are not Till plans, such as metered or tiered prices. Till never changes it. */
             readonly otherItems: readonly {
                 readonly processorPriceId: string;
                 /** @description Null if usage decides what is billed. */
@@ -3948,11 +3948,11 @@ export interface components {
         };
         /** UnsettledClaim */
         readonly UnsettledClaim: {
-            /** @description What the request wanted, such as `payments.create`. */
+            /** @description The operation of the request, such as `payments.create`. */
             readonly operation: string;
             /** @description The id of the object, if it was created. For a change: the id of the change. */
             readonly objectId: string;
-            /** @description What the object belongs to, or what is changed: a customer or a payment. */
+            /** @description The owner of the new object, or the changed object: a customer or a payment. */
             readonly parentId: string | null;
             /** @description The name of the API key of the request. */
             readonly keyName: string;
@@ -3965,7 +3965,7 @@ export interface components {
         };
         /** UsageConsumption */
         readonly UsageConsumption: {
-            /** @description Your own id of what was used, such as the id of the request that you served. Within a UTC day of `at`, and for API keys of the same name, an id counts once. Till remembers it for 35 days. */
+            /** @description Your own id of the usage, such as the id of the request that you served. Within a UTC day of `at`, and for API keys of the same name, an id counts once. Till remembers it for 35 days. */
             readonly id: string;
             /**
              * Format: uuid
@@ -4987,7 +4987,7 @@ export interface operations {
     readonly listAllRefunds: {
         readonly parameters: {
             readonly query?: {
-                /** @description Default: `refund`. `release`: what was authorised and not captured. `all`: both. */
+                /** @description Default: `refund`. `release`: amounts that were authorised and not captured. `all`: both. */
                 readonly kind?: "refund" | "release" | "all";
                 readonly status?: "pending" | "requires_action" | "succeeded" | "failed" | "canceled";
                 /** @description Return only objects in this currency: a three-letter ISO 4217 code, in upper or lower case. */
@@ -5040,7 +5040,7 @@ export interface operations {
     readonly listRefunds: {
         readonly parameters: {
             readonly query?: {
-                /** @description Default: `all`. `release`: what was authorised and not captured. `all`: both. */
+                /** @description Default: `all`. `release`: amounts that were authorised and not captured. `all`: both. */
                 readonly kind?: "refund" | "release" | "all";
                 /** @description Adds `customer` to each object: who it belongs to. */
                 readonly include?: components["parameters"]["include"];

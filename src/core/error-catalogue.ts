@@ -71,7 +71,7 @@ export const errorCatalogue = {
   }),
   customer_deleted: failure(409, 'Customer deleted', {
     when: 'The object belongs to a deleted customer, so its metadata cannot change.',
-    advice: 'Nothing. The data of the customer stays erased.',
+    advice: 'No action is possible. The data of the customer stays erased.',
     example: 'The customer is deleted, and so is the metadata of everything that belonged to it.',
   }),
   plan_archived: failure(409, 'Plan archived', {
@@ -124,7 +124,7 @@ export const errorCatalogue = {
   nothing_to_pay: failure(409, 'Nothing to pay', {
     when: 'No payment is due for the latest invoice of the subscription, or for the one of `invoiceId`.',
     advice:
-      'Nothing. Read the subscription to see its status. To pay an older unpaid invoice, send its `invoiceId`.',
+      'No action is needed: read the subscription to see its status. To pay an older unpaid invoice, send its `invoiceId`.',
     example: 'The subscription is active, and no payment is due for its latest invoice.',
   }),
   meter_key_taken: failure(409, 'Meter key taken', {
@@ -144,9 +144,9 @@ export const errorCatalogue = {
   }),
   id_reused: failure(409, 'Id of a usage event reused', {
     when: 'Another usage event of the same day has this id, from an API key of the same name.',
-    advice: 'Use the id of what was used. On a retry, send the same values, `at` included.',
+    advice: 'Send a unique id for each use. On a retry, send the same values, `at` included.',
     example:
-      'Another usage event of this day has this id. Use the id of what was used, and send the same values on a retry.',
+      'Another usage event of this day has this id. Send a unique id for each use, and the same values on a retry.',
   }),
   too_many_event_endpoints: failure(409, 'Too many event endpoints', {
     when: 'The maximum number of event endpoints exists.',
@@ -365,8 +365,7 @@ export const errorCatalogue = {
   }),
   sandbox_busy: failure(503, 'Sandbox busy', {
     when: 'A reset of the sandbox waited too long for requests, commands or sessions of the database.',
-    advice:
-      'Wait until they have ended, such as `till import`, and repeat the request. Nothing was reset by half.',
+    advice: 'Nothing was reset. Wait until they have ended, such as a `till import`, and repeat the request.',
     example:
       'Requests or commands that use the sandbox or the database did not end in time, so nothing was reset. Wait for ' +
       'them, and repeat this request.',

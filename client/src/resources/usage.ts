@@ -57,7 +57,7 @@ export type UsageInput = Who & {
   /** Default: 1. */
   readonly quantity?: number | undefined;
   /**
-   * Your own id of what was used. The same id with the same `at` counts once. Choose one that survives your process if
+   * Your own id of the usage. The same id with the same `at` counts once. Choose one that survives your process if
    * you may repeat the call after a crash. Default: a new id that begins with the time.
    */
   readonly id?: string | undefined;

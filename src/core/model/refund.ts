@@ -12,8 +12,8 @@ export const refundReasons = ['duplicate', 'fraudulent', 'requested_by_customer'
 export type RefundReason = (typeof refundReasons)[number];
 
 /**
- * `release`: what was authorised and not captured. The processor may record it as a refund, although no one received
- * the money. It counts nowhere.
+ * `release`: an amount that was authorised and not captured. The processor may record it as a refund, although no one
+ * received the money. It counts nowhere.
  */
 export const refundKinds = ['refund', 'release'] as const;
 

@@ -18,7 +18,7 @@ export const eventMeanings: Readonly<Record<EventType, string>> = {
   'payment.refunded': 'A payment was refunded, in full or in part.',
   'payment.disputed': 'The cardholder disputes a payment. `data.dispute` shows it.',
   'refund.created':
-    'A refund was created, in Till or at the processor. There is none for a release of what was not captured.',
+    'A refund was created, in Till or at the processor. A release of an amount that was not captured has no event.',
   'refund.updated': 'The status or another value of a refund changed.',
   'refund.failed': 'A refund failed. The amount counts as paid again.',
   'subscription.created':
@@ -26,7 +26,7 @@ export const eventMeanings: Readonly<Record<EventType, string>> = {
   'subscription.updated':
     'A subscription changed in another way, such as its plan, its period or a planned change.',
   'subscription.entitled':
-    'A subscription begins to entitle its customer, even if it does so from its creation.',
+    'A subscription starts to entitle its customer. This also follows the creation of one that entitles from the start.',
   'subscription.unentitled':
     'A subscription no longer entitles its customer, for example because its grace period ended.',
   'subscription.canceled': 'A subscription ended.',

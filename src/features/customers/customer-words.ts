@@ -24,10 +24,10 @@ const sampled = (order: 'desc' | 'asc') => `(select searched from till.customers
   where deleted_at is null order by created_at ${order}, id ${order} limit ${sampledPerEnd})`;
 
 /**
- * The tables `sample`, `wanted` and `chosen`, which has the parts of words to look up. The index reads the list of the
- * rarest one, and looks for its customers in the other lists. In the list of a part that most customers have it would
- * read every entry. So the rarest parts are looked up, and a few from different places, because the neighbours of a
- * rare part are mostly found in the same customers.
+ * The tables `sample`, `wanted` and `chosen`. `chosen` has the parts of words to look up. The index reads the list of
+ * customers of the rarest part, and looks these customers up in the lists of the other parts. If most customers have a
+ * part, its whole list would be read. So the rarest parts are looked up, and a few from different places, because the
+ * neighbours of a rare part are mostly found in the same customers.
  */
 export const choosing = (text: string) => `
   sample as materialized (${sampled('desc')} union all ${sampled('asc')}),

@@ -66,7 +66,7 @@ export const PaymentSchema = component('Payment', {
   amountReceived: Type.Integer({ description: 'The amount received so far.' }),
   amountRefunded: Type.Integer({
     description:
-      'The sum of the refunds that did not fail. A release of what was authorised and not captured does not count.',
+      'The sum of the refunds that did not fail. A release of an amount that was authorised and not captured does not count.',
   }),
   amountCapturable: Type.Integer({
     description:

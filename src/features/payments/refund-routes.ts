@@ -32,7 +32,7 @@ const RefundSchema = component('Refund', {
   reason: Type.Union([Type.Enum([...refundReasons]), Type.Null()]),
   kind: Type.Enum([...refundKinds], {
     description:
-      '`release`: what was authorised and not captured. The processor may record it as a refund, when an authorisation ' +
+      '`release`: an amount that was authorised and not captured. The processor may record it as a refund, when an authorisation ' +
       'is canceled, expires or is captured in part. It counts in no total, and has no events.',
   }),
   createdAt: DateTime,
@@ -129,7 +129,7 @@ export function registerRefundRoutes(
 function kindFilter(usual: (typeof listedKinds)[number]) {
   return Type.Optional(
     Type.Enum([...listedKinds], {
-      description: `Default: \`${usual}\`. \`release\`: what was authorised and not captured. \`all\`: both.`,
+      description: `Default: \`${usual}\`. \`release\`: amounts that were authorised and not captured. \`all\`: both.`,
     }),
   );
 }

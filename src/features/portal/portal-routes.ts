@@ -14,7 +14,7 @@ const CreateBody = Type.Object(
         type: ['string', 'null'],
         enum: [...portalFlows, null],
         description:
-          'What the portal begins with: `paymentMethod` adds a card, `cancel` cancels the subscription ' +
+          'The page on which the portal starts: `paymentMethod` adds a card, `cancel` cancels the subscription ' +
           '`subscriptionId` at the end of its period. The customer then returns to `returnUrl`. ' +
           'If null or absent, the portal begins with its first page.',
       }),
@@ -62,7 +62,7 @@ export function registerPortalRoutes(app: FastifyInstance, portal: PortalService
     operationId: 'createPortalSession',
     summary: "Send a customer to the processor's portal",
     description:
-      'There customers change their card, see their invoices, and cancel. What they do arrives as webhooks. On the page ' +
+      'There customers change their card, see their invoices, and cancel. Till learns of their changes by webhooks. On the page ' +
       'to which they return, ask for the entitlements with `fresh=true`. The request takes no idempotency key, because ' +
       'it changes nothing.',
     body: body(CreateBody, example),

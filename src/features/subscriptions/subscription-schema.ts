@@ -38,7 +38,7 @@ const OtherItemsSchema = Type.Array(
   }),
   {
     description:
-      'What the processor bills in this subscription that is not a Till plan, such as metered or tiered prices. Till ' +
+      'The items of this subscription that are not Till plans, such as metered or tiered prices. Till ' +
       'never changes it.',
   },
 );

@@ -96,7 +96,7 @@ export class MeterService {
     const existing = await store.find(tx, id);
     if (existing !== undefined) return existing;
     await this.#refuse(tx, meter.key);
-    throw new Error('a meter was not inserted for no reason');
+    throw new Error('a meter was not inserted although its key is free');
   }
 
   async #refuse(db: Queryable, key: string): Promise<void> {

@@ -158,6 +158,6 @@ export function repeated(first: StoredUsage, wanted: Wanted, used: number | bigi
   if (isSameUsage(first, wanted, wanted.window)) return consumptionOf(wanted.window, true, used);
   return new Failure(
     'id_reused',
-    'Another usage event of this day has this id. Use the id of what was used, and send the same values on a retry.',
+    'Another usage event of this day has this id. Send a unique id for each use, and the same values on a retry.',
   );
 }

@@ -25,7 +25,7 @@ const EventId = Type.String({
   pattern: '^[^\\s\\p{C}]+$',
   [patternRule]: 'must have only visible characters',
   description:
-    'Your own id of what was used, such as the id of the request that you served. Within a UTC day of `at`, and for API ' +
+    'Your own id of the usage, such as the id of the request that you served. Within a UTC day of `at`, and for API ' +
     'keys of the same name, an id counts once. Till remembers it for 35 days.',
 });
 const MeterKey = Type.String({
@@ -49,7 +49,7 @@ const NewUsageEvent = component('NewUsageEvent', {
       minimum: -quantityMax,
       maximum: quantityMax,
       default: 1,
-      description: 'What was used. A negative quantity corrects an earlier event.',
+      description: 'The used quantity. A negative one corrects an earlier event.',
     }),
   ),
   at: dateTime(

@@ -29,7 +29,7 @@ const tags = [
     description: 'API keys for applications, each with a name and the scopes that it needs.',
   },
   { name: 'audit log', description: 'Who did what, and from where. For administrators.' },
-  { name: 'events', description: 'What changed, for applications.' },
+  { name: 'events', description: 'Changes of objects, for applications.' },
   { name: 'event endpoints', description: 'Where Till sends events to your applications.' },
   { name: 'search', description: 'Finds objects by an id, an email address or an invoice number.' },
   {

@@ -42,7 +42,7 @@ const pastDue = component('PastDueSubscription', {
   subscriptionId: Id,
   planId: Id,
   planName: Type.String(),
-  amountDue: Type.Integer({ description: 'What is left to pay of its open invoices.' }),
+  amountDue: Type.Integer({ description: 'The unpaid amount of its open invoices.' }),
   currency: Type.String(),
   nextPaymentAttemptAt: time(
     'The next attempt of the processor to collect it. Null if it makes none by itself.',
@@ -70,12 +70,14 @@ const webhookEvent = component('FailedWebhookEvent', {
 });
 
 const claim = component('UnsettledClaim', {
-  operation: Type.String({ description: 'What the request wanted, such as `payments.create`.' }),
+  operation: Type.String({ description: 'The operation of the request, such as `payments.create`.' }),
   objectId: Type.String({
     description: 'The id of the object, if it was created. For a change: the id of the change.',
   }),
   parentId: nullable(
-    Type.String({ description: 'What the object belongs to, or what is changed: a customer or a payment.' }),
+    Type.String({
+      description: 'The owner of the new object, or the changed object: a customer or a payment.',
+    }),
   ),
   keyName: Type.String({ description: 'The name of the API key of the request.' }),
   createdAt: DateTime,
@@ -147,7 +149,7 @@ export function registerAttentionRoutes(app: FastifyInstance, attention: Attenti
     operationId: 'getAttention',
     summary: 'Get what needs attention',
     description:
-      'What people should look at now, the most urgent first. If everything is empty, all is well.',
+      'Items that need attention, the most urgent first. If every list is empty, nothing needs attention.',
     response: { 200: response('What needs attention.', AttentionSchema, example) },
     run: async ({ caller }) => {
       const mayOperate = caller !== undefined && grants(caller.scopes, 'operate');

@@ -46,7 +46,7 @@ const AuditEntrySchema = component('AuditEntry', {
   address: nullable(
     Type.String({
       description:
-        'Where the request came from. `TRUST_PROXY` decides what counts. `cli` for the `till` command.',
+        'Where the request came from. `TRUST_PROXY` decides which address that is. `cli` for the `till` command.',
     }),
   ),
   requestId: nullable(Type.String({ description: 'The `x-request-id` of the request.' })),

@@ -178,7 +178,7 @@ function countPage<Item>(
 }
 
 const notRecorded =
-  'It has no row: what it belongs to is not here, or it changed all the time. Run the import again.';
+  'It has no row: Till lacks the object that it belongs to, or it kept changing. Run the import again.';
 
 /** Skipped charges count as skipped payments. */
 function kindOf(stage: Pick<Stage<never>, 'mirror'>): ImportKind {

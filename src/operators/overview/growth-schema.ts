@@ -17,9 +17,11 @@ const bridge = {
     'The monthly recurring revenue at the start of the first day, or of `subscriptionsSince` if that is later.',
   ),
   new: amount('From customers who became subscribers for the first time.'),
-  expansion: amount('What subscribers pay more: another plan, quantity or add-on, or another subscription.'),
-  contraction: amount('What subscribers pay less, while they stay subscribers.'),
-  churned: amount('What subscribers paid who stopped being subscribers.'),
+  expansion: amount(
+    'The increases for existing subscribers: another plan, quantity or add-on, or another subscription.',
+  ),
+  contraction: amount('The decreases for customers who stay subscribers.'),
+  churned: amount('The amounts of customers who stopped being subscribers.'),
   reactivated: amount(
     'From customers who became subscribers again. Before `subscriptionsSince`, a customer was a subscriber who had ' +
       'paid an invoice of a subscription that had ended or was unpaid.',
@@ -80,7 +82,7 @@ export const growthProperties = {
         'How often it was paid later: the subscription was `past_due`, and became `active` or `trialing`.',
       ),
       lost: number(
-        'How often it was not: the subscription was `past_due`, and became `unpaid` or `canceled`.',
+        'How often it was never paid: the subscription was `past_due`, and became `unpaid` or `canceled`.',
       ),
       recoveryRate: rate('`recovered` ÷ (`recovered` + `lost`). Null if both are 0.'),
     },
@@ -99,7 +101,7 @@ export const growthProperties = {
     {
       title: 'OverviewNetVolume',
       description:
-        'What is left of the payments that were created in these days, before the fees of the processor.',
+        'The amount that remains of the payments that were created in these days, before the fees of the processor.',
     },
   ),
 };

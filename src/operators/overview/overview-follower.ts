@@ -99,7 +99,7 @@ export class OverviewFollower {
     this.#parts = parts;
   }
 
-  /** Whether all rows were counted, by the days of the time zone. */
+  /** Whether all rows were counted with the days of the current time zone. */
   isCounted({ position, timeZone }: OverviewProgress): boolean {
     return position !== null && timeZone === this.#parts.timeZone.name;
   }

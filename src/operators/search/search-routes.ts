@@ -60,7 +60,7 @@ const SearchResultSchema = component('SearchResult', {
     }),
   ),
   amount: nullable(
-    Type.Integer({ description: 'In the smallest unit of the currency. Of an invoice: what is due.' }),
+    Type.Integer({ description: 'In the smallest unit of the currency. Of an invoice: the amount due.' }),
   ),
   currency: nullable(Type.String()),
   createdAt: DateTime,

@@ -108,7 +108,7 @@ export class Member<Facts> {
     this.send({ kind: 'ask', id, question });
     const answered = Promise.race([promise, this.ended]);
     try {
-      await withDeadline(answered, answerTimeoutMs, `the answer of process ${this.number}`);
+      await withDeadline(answered, answerTimeoutMs, `the response of process ${this.number}`);
     } finally {
       this.#asked.delete(id);
     }

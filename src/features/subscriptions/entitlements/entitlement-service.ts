@@ -53,7 +53,7 @@ export interface CustomerTerms
 }
 
 export interface CustomerTermsWithUsage extends CustomerTerms {
-  /** What was used in a window. Only windows that end after `usedSinceMs` before now are known. */
+  /** The usage of a window. Only windows that end after `usedSinceMs` before now are read. */
   usedIn(meterId: string, window: Pick<UsageWindow, 'start' | 'windowNumber'>): number;
 }
 

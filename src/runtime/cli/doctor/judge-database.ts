@@ -95,7 +95,7 @@ export function judgeBackfills({ backfills, olderProcesses }: BackfillState): re
   const fix =
     olderProcesses === 0
       ? 'Keep the service running, which completes them in the background.'
-      : `Stop the processes of the older release, of which ${olderProcesses} run. Then the service completes the rows.`;
+      : `Stop the processes of the older release that still run (${olderProcesses}). Then the service completes the rows.`;
   for (const { resource, endedAt, compared, changed, skipped } of backfills) {
     const counts = `${compared} objects compared, ${changed} rows completed`;
     if (endedAt === null)

@@ -83,7 +83,7 @@ describe('the database', () => {
       judgeBackfills({ backfills: [{ ...running, endedAt: null, ...values }], olderProcesses });
     assert.deepEqual(judgeBackfills({ backfills: [], olderProcesses: 3 }), []);
     assertOne(judge({}), 'warning', /invoice lack fields .* 500 objects compared, 7 rows/, /background/);
-    assertOne(judge({}, 2), 'warning', /invoice lack fields/, /Stop the processes .* of which 2 run/);
+    assertOne(judge({}, 2), 'warning', /invoice lack fields/, /Stop the processes .* still run \(2\)/);
     const endedAt = new Date();
     assert.deepEqual(states(judge({ endedAt }, 2)), ['ok']);
     assertOne(judge({ endedAt, skipped: 1 }), 'warning', /1 objects could not/, /resync --all/);
