@@ -48,12 +48,18 @@ async function sendHalves(count: number, half: string | Buffer): Promise<Socket[
 /** For a while, reads and signed webhooks come through, one after the other. */
 async function assertServes(): Promise<void> {
   const untilMs = performance.now() + watchMs;
-  for (let served = 0; served < 2 || performance.now() < untilMs; served += 1) {
-    const { status, body } = await till.tryGet('/payments?limit=1');
-    assert.equal(status, 200, JSON.stringify(body));
-    const webhook = await till.send(eventOf('invoice.paid.newer'));
-    assert.equal(webhook.status, 200, await webhook.text());
-  }
+  // Without the pauses of `until`, this would keep a processor core busy.
+  await until(async () => {
+    await assertServesOnce();
+    return performance.now() >= untilMs;
+  });
+}
+
+async function assertServesOnce(): Promise<void> {
+  const { status, body } = await till.tryGet('/payments?limit=1');
+  assert.equal(status, 200, JSON.stringify(body));
+  const webhook = await till.send(eventOf('invoice.paid.newer'));
+  assert.equal(webhook.status, 200, await webhook.text());
 }
 
 const halfOf = (path: string, length: number) =>
@@ -129,7 +135,7 @@ test('halves of one application take no more memory than it may, and disturb no 
     };
     const own = await fetch(`${till.url}/api/v1/usage`, small);
     assert.equal(own.status, 400, 'small requests of the same application are served');
-    await assertServes();
+    await assertServesOnce();
     // A body that will not arrive any more does not count.
     for (const socket of opened) socket.destroy();
     const url = `${till.url}/api/v1/usage`;

@@ -10,7 +10,7 @@ const repeatedTexts = ['x', ' ', 'a@', 'a.', '-', '\\u0000', '\u{1f600}', '0'];
 
 /** Bodies that any operation refuses: JSON of up to this length. They are texts, because some cannot be values. */
 export function* worstBodies(bytes: number): Iterable<string> {
-  for (const filler of fillers) yield fill('[', () => filler, ']', bytes);
+  for (const filler of fillers) yield fill('[', filler, ']', bytes);
   for (const filler of ['0', '{}', '"\\u0000"'])
     yield fill('{', (index) => `"k${index}":${filler}`, '}', bytes);
   yield `${'['.repeat(bytes / 2)}${']'.repeat(bytes / 2)}`;
@@ -20,8 +20,8 @@ export function* worstBodies(bytes: number): Iterable<string> {
 /** Bodies with one field that is as wrong as possible: of another type, much too large, or both. */
 export function* worstFields(name: string, bytes: number): Iterable<string> {
   const open = `{"${name}":`;
-  for (const text of repeatedTexts) yield fill(`${open}"`, () => text, '"}', bytes, '');
-  yield fill(`${open}1`, () => '0', '}', bytes, '');
+  for (const text of repeatedTexts) yield fill(`${open}"`, text, '"}', bytes, '');
+  yield fill(`${open}1`, '0', '}', bytes, '');
   yield fill(`${open}{`, (index) => `"k${index}":0`, '}}', bytes);
   yield fill(`${open}{`, (index) => `" ${index}":"\\u0000"`, '}}', bytes);
   yield fill(`${open}[`, (index) => `"${index}"`, ']}', bytes);
@@ -32,20 +32,26 @@ export function* worstLists(name: string, { items, maxItems }: Schema, bytes: nu
   const open = `{"${name}":`;
   if (items === undefined || maxItems === undefined) return;
   yield fill(`${open}[`, (index) => `"${index}"`, ']}', bytes);
-  for (const filler of fillers) yield fill(`${open}[`, () => filler, ']}', bytes);
+  for (const filler of fillers) yield fill(`${open}[`, filler, ']}', bytes);
   yield fill(`${open}[`, (index) => `{"a":${index}}`, ']}', bytes);
   // As many items as are allowed, each as wrong as fits.
   const item = fill('{', (index) => `"k${index}":0`, '}', Math.floor(bytes / maxItems) - 2);
-  yield fill(`${open}[`, () => item, ']}', bytes);
+  yield fill(`${open}[`, item, ']}', bytes);
 }
 
+/** As many entries as fit. */
 function fill(
   open: string,
-  entry: (index: number) => string,
+  entry: string | ((index: number) => string),
   close: string,
   bytes: number,
   separator = ',',
 ): string {
+  if (typeof entry === 'string') {
+    const room = bytes - Buffer.byteLength(open + close + entry);
+    const more = Math.max(0, Math.floor(room / Buffer.byteLength(separator + entry)));
+    return `${open}${entry}${`${separator}${entry}`.repeat(more)}${close}`;
+  }
   const parts: string[] = [];
   const length = (text: string) => Buffer.byteLength(text);
   let left = bytes - length(open) - length(close) + length(separator);

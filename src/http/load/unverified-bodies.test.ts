@@ -89,10 +89,11 @@ test('a sender that goes away leaves nothing', async () => {
   assert.deepEqual([outcomes, bodies.count, bodies.bytes], [['aborted'], 0, 0]);
 });
 
-test('a thousand bodies that lack a byte stay within the memory of all, and a whole one passes them', async () => {
+test('many bodies that lack a byte stay within the memory of all, and a whole one passes them', async () => {
   const { bodies, open, outcomes } = reader();
   const almost = Buffer.alloc(mib - 1);
-  for (let n = 0; n < 1_000; n += 1) {
+  // Three times as many as fit.
+  for (let n = 0; n < 100; n += 1) {
     await send(open(mib), almost.subarray(0, mib / 2), almost.subarray(mib / 2));
     assert.ok(bodies.bytes <= 32 * mib, `${bodies.bytes} bytes`);
   }
