@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { type OpenReply, OpenRequests } from './open-requests.ts';
 
 /** What is used here of a reply. */
@@ -102,4 +103,20 @@ test('a request that ends while it waits does not come back', async () => {
   resolve();
   await waiting;
   assert.deepEqual([requests.workingCount, requests.localCount], [0, 0]);
+});
+
+test('what gives way waits for the requests that work, and not for ever', async () => {
+  const { requests, replies } = open(2);
+  let hasPassed = false;
+  const passed = requests.giveWay().then(() => {
+    hasPassed = true;
+  });
+  requests.leave(replies[0] ?? assert.fail());
+  await setImmediate();
+  assert.equal(hasPassed, false);
+  requests.leave(replies[1] ?? assert.fail());
+  await passed;
+  requests.add(newReply(), true, false);
+  await requests.giveWay();
+  assert.equal(requests.workingCount, 1);
 });

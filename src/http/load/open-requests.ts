@@ -1,6 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Failure } from '#core/errors.ts';
+
+/** A few streams read at the same time, for some milliseconds each: this leaves most of the time to requests. */
+const giveWayMsMax = 100;
+/** Much shorter, and rarely enough to cost nothing. */
+const giveWayPauseMs = 5;
 
 /** A reply of the framework, or of a route without it. */
 export interface OpenReply {
@@ -75,6 +81,15 @@ export class OpenRequests {
   /** How long the working requests that never call the processor have worked, on average. */
   get localAgeMs(): number {
     return this.#local === 0 ? 0 : performance.now() - this.#localSinceSumMs / this.#local;
+  }
+
+  /**
+   * For work that nobody waits for: resolves when no request works, or after a short time. So a thousand streams that read
+   * old events do not slow requests down, and go on.
+   */
+  async giveWay(): Promise<void> {
+    const endMs = performance.now() + giveWayMsMax;
+    while (this.#working > 0 && performance.now() < endMs) await setTimeout(giveWayPauseMs);
   }
 
   /**

@@ -133,7 +133,9 @@ export class EventStreams {
     selection: EventSelection,
   ): Promise<FollowedPlace | undefined> {
     const { feed, logger, limits } = this.#parts;
-    const batch = await feed.next(after, selection, stream.batchSize, stream.reader.controller.signal);
+    const { batchSize, reader, request } = stream;
+    const mayRead = () => request.server.openRequests.giveWay();
+    const batch = await feed.next(after, selection, batchSize, reader.controller.signal, mayRead);
     if (batch === undefined) return undefined;
     if (batch.events.length > 0 || batch.last !== undefined) {
       stream.batchSize = Math.min(limits.batchMax, sizeOfNext(batch));
