@@ -4,6 +4,7 @@ import { consoleViews } from './scenarios/console-views.ts';
 import { creates } from './scenarios/creates.ts';
 import { events } from './scenarios/events.ts';
 import { filtersGrowth } from './scenarios/filters-growth.ts';
+import { hostileConnections } from './scenarios/hostile-connections.ts';
 import { ingestGrowth } from './scenarios/ingest-growth.ts';
 import { listFilters } from './scenarios/list-filters.ts';
 import { lists } from './scenarios/lists.ts';
@@ -28,6 +29,7 @@ export const scenarios: readonly Scenario[] = [
   webhookEndToEnd,
   reads,
   anonymousLoad,
+  hostileConnections,
   webhookLag,
   outboundDelivery,
   creates,

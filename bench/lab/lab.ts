@@ -40,7 +40,7 @@ export interface Scale {
 export type Run = CpuPer1000 & { readonly ratePerSecond: number };
 
 /** One request at a time, or several, each on its own connection. */
-export type LoadRun = Run & { readonly p50Ms: number };
+export type LoadRun = Run & { readonly p50Ms: number; readonly p99Ms: number };
 
 /** Completed work, with the time measured on the side that did it. */
 interface Work {
@@ -153,13 +153,13 @@ export class Lab implements AsyncDisposable {
   /** Makes the load generator send requests, and measures the processes that serve them. */
   async load(job: Job, pids: readonly number[]): Promise<LoadRun> {
     const start = await this.#generator.prepare(job);
-    let p50Ms = 0;
+    let [p50Ms, p99Ms] = [0, 0];
     const run = await this.measure(pids, async () => {
       const result = await start();
-      p50Ms = result.p50Ms;
+      ({ p50Ms, p99Ms } = result);
       return { operations: result.requests, elapsedMs: result.elapsedMs };
     });
-    return { ...run, p50Ms };
+    return { ...run, p50Ms, p99Ms };
   }
 
   /** Prepares a load that the caller starts. */

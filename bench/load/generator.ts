@@ -2,7 +2,7 @@
  * The load generator: a separate process, so that its CPU time does not count for the service. It creates every request
  * before the measurement. Then each connection sends one request after another, with one in flight.
  */
-import { median } from '../lab/numbers.ts';
+import { median, percentile } from '../lab/numbers.ts';
 import { Connection } from './connection.ts';
 import type { FromGenerator, Job, JobResult, ToGenerator } from './job.ts';
 import { makeRequests } from './requests.ts';
@@ -77,6 +77,7 @@ async function drive({ expected }: Job, lanes: readonly Lane[]): Promise<JobResu
     requests: durationsMs.length,
     elapsedMs,
     p50Ms: median(durationsMs),
+    p99Ms: percentile(durationsMs, 0.99),
     statuses,
   };
 }

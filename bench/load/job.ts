@@ -56,6 +56,7 @@ export interface JobResult {
   readonly requests: number;
   readonly elapsedMs: number;
   readonly p50Ms: number;
+  readonly p99Ms: number;
   /** The number of responses by status. */
   readonly statuses: Readonly<Record<string, number>>;
 }

@@ -30,7 +30,7 @@ const shorter = effort({ short: 64, long: 1 });
 const fewer = effort({ short: 4, long: 1 });
 
 const schemaOf = ({ requestBody }: Documented) => requestBody?.content['application/json']?.schema;
-/** The longest batch is four times as long as any other body. */
+/** A batch of usage is the longest body. Others have a part of their length in the short form. */
 const longestOf = (operation: Documented) =>
   operation.path === '/api/v1/usage' ? bytesMaxOf(operation) : bytesMaxOf(operation) / fewer;
 const bytesMaxOf = ({ path }: Documented) => (path === '/api/v1/usage' ? usageBodyBytesMax : bodyBytesMax);

@@ -84,8 +84,8 @@ export class OpenRequests {
   }
 
   /**
-   * For work that nobody waits for: resolves when no request works, or after a short time. So a thousand streams that read
-   * old events do not slow requests down, and go on.
+   * For work that may wait: resolves when no request works, or after a short time. So a thousand streams that read old
+   * events hardly slow requests down, and go on.
    */
   async giveWay(): Promise<void> {
     const endMs = performance.now() + giveWayMsMax;
