@@ -3,7 +3,7 @@ import { Failure } from '#core/errors.ts';
 import { auditOperation } from '#core/platform/cause.ts';
 import { listAlive, type OwnerLock } from '#core/platform/owner-lock.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
-import { codeOf } from '#core/platform/unavailable.ts';
+import { isLockTimeout } from '#core/platform/postgres.ts';
 import { WorkDoor } from '#core/platform/work-door.ts';
 import { ResetWatch, type ResetWatchParts } from './reset-watch.ts';
 import type { SandboxControl } from './sandbox-control.ts';
@@ -19,8 +19,6 @@ interface SandboxResetParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly sandbox: SandboxControl;
   /** Whether the sandbox is part of this service, so that no other service uses it. */
   readonly isEmbedded: boolean;
-  /** Shorter for tests. */
-  readonly pauseMsMax?: number | undefined;
 }
 
 /** The parts that a pause concerns, besides the work behind the door. */
@@ -137,7 +135,7 @@ export class SandboxResets {
   /** Fails if a process does not pause in time. A process that ends meanwhile is not waited for. */
   async #untilPaused(number: number): Promise<void> {
     const { database } = this.#parts;
-    const giveUpAtMs = performance.now() + (this.#parts.pauseMsMax ?? pauseMsMax);
+    const giveUpAtMs = performance.now() + pauseMsMax;
     for (;;) {
       const paused = await this.#store.listPaused(database, number);
       // Read after the pauses: a process that starts later sees the reset before it works.
@@ -179,7 +177,7 @@ export class SandboxResets {
     const { database } = this.#parts;
     const { phase, number } = await this.#store.read(database);
     if (phase === 'none') return false;
-    const giveUpAtMs = performance.now() + (this.#parts.pauseMsMax ?? pauseMsMax);
+    const giveUpAtMs = performance.now() + pauseMsMax;
     for (;;) {
       const state = await this.#store.read(database);
       if (state.finished >= number) break;
@@ -199,10 +197,6 @@ function isAboutMissing({ code, extras }: Failure): boolean {
 const resetAlone =
   "The sandbox was reset without Till, so Till's rows are of before. " +
   'Reset both with POST /api/v1/sandbox/reset.';
-
-function isLockTimeout(error: unknown): boolean {
-  return codeOf(error) === '55P03';
-}
 
 function notPaused(cause?: unknown): Failure {
   return new Failure(
