@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import { Failure } from '#core/errors.ts';
 import { createLogger } from '#core/platform/logger.ts';
 import { createMetrics } from '#core/platform/metrics.ts';
+import type { RunScript } from '#processor/pacing/leased-tokens.ts';
 import type { Processor } from '../../src/processor/port/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
@@ -29,6 +30,7 @@ export function startAdapter(
     limits?: Partial<CallLimits>;
     maxInFlight?: number;
     requestsPerSecond?: number;
+    runScript?: RunScript;
     secretKey?: string;
   } = {},
 ): Adapter {
@@ -40,6 +42,7 @@ export function startAdapter(
     webhookSecrets: ['whsec_adapter'],
     maxInFlight: options.maxInFlight ?? 50,
     requestsPerSecond: options.requestsPerSecond,
+    runScript: options.runScript,
     metrics,
     logger: createLogger('info', { write: (line: string) => void logged.push(line) }),
     limits: { ...patient, ...options.limits },

@@ -9,6 +9,8 @@ export interface Cache {
    * counter is outside of this process.
    */
   increment(key: string, by: number, ttlMs: number): number | Promise<number>;
+  /** Runs a script in one step, if the cache is outside of this process. */
+  runScript?(script: string, keys: readonly string[], values: readonly string[]): Promise<unknown>;
   /** Rejects when the cache does not respond, or cannot count. */
   ping(): Promise<void>;
   close(): Promise<void>;

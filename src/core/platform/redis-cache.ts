@@ -67,6 +67,10 @@ export class RedisCache implements Cache {
     return value;
   }
 
+  async runScript(script: string, keys: readonly string[], values: readonly string[]): Promise<unknown> {
+    return withDeadline(this.#link.evaluate(script, keys, values), this.#commandTimeoutMs, 'the cache');
+  }
+
   /** Writes a cache key: a full Redis or a replica would still respond to a plain ping. */
   async ping(): Promise<void> {
     await withDeadline(this.#link.write(checkKey, checkTtlMs), pingTimeoutMs, 'the cache check');

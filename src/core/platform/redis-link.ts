@@ -12,6 +12,8 @@ export interface RedisLink {
   connect(): Promise<unknown>;
   /** Adds to a counter that expires. */
   increment(key: string, by: number, ttlMs: number): Promise<unknown>;
+  /** Runs a Lua script. */
+  evaluate(script: string, keys: readonly string[], values: readonly string[]): Promise<unknown>;
   /** Writes a key that expires. */
   write(key: string, ttlMs: number): Promise<unknown>;
   destroy(): void | Promise<void>;
@@ -43,6 +45,7 @@ export function openPlainLink(url: string, { onError, onReady }: LinkEvents): Re
     connect: () => client.connect(),
     increment: async (key, by, ttlMs) =>
       (await client.multi().incrBy(key, by).pExpire(key, ttlMs, 'NX').exec())[0],
+    evaluate: (script, keys, values) => client.eval(script, { keys: [...keys], arguments: [...values] }),
     write: (key, ttlMs) => client.set(key, '', { expiration: { type: 'PX', value: ttlMs } }),
     destroy: () => client.destroy(),
   };

@@ -52,6 +52,10 @@ export class SentinelLink implements RedisLink {
     });
   }
 
+  evaluate(script: string, keys: readonly string[], values: readonly string[]): Promise<unknown> {
+    return this.#run((sentinel) => sentinel.eval(script, { keys: [...keys], arguments: [...values] }));
+  }
+
   write(key: string, ttlMs: number): Promise<unknown> {
     return this.#run((sentinel) => sentinel.set(key, '', { expiration: { type: 'PX', value: ttlMs } }));
   }

@@ -55,6 +55,8 @@ export class CallPacer {
   readonly #timer: PaceTimer;
   #inFlight = 0;
   #isTaking = false;
+  /** Whether a call that waits could begin if another one ended. */
+  #isFull = false;
   /** Endpoints of calls that got no token, until the timer fires. */
   #blocked: ReadonlySet<string> = new Set();
 
@@ -107,7 +109,7 @@ export class CallPacer {
     const left = (this.#inFlightOf.get(call.endpoint) ?? 1) - 1;
     if (left > 0) this.#inFlightOf.set(call.endpoint, left);
     else this.#inFlightOf.delete(call.endpoint);
-    if (this.#queue.size > 0) this.#pump();
+    if (this.#isFull) this.#pump();
   }
 
   /** The processor refused a call in progress because of a limit. */
@@ -173,13 +175,16 @@ export class CallPacer {
     const draft: PacedCall[] = [];
     const drafted = new Map<string, number>();
     const inAllMax = Math.min(inFlightMax, limits.all.inFlightMax(nowMs)) - this.#inFlight;
+    this.#isFull = false;
     const mayBegin = (endpoint: string) => {
       const limit = limits.of(endpoint);
       const count = drafted.get(endpoint) ?? 0;
+      const inFlight = (this.#inFlightOf.get(endpoint) ?? 0) + count;
+      const isFull = draft.length >= inAllMax || inFlight >= limit.inFlightMax(nowMs);
+      this.#isFull ||= isFull;
       return (
-        draft.length < inAllMax &&
+        !isFull &&
         limit.pausedUntilMs <= nowMs &&
-        (this.#inFlightOf.get(endpoint) ?? 0) + count < limit.inFlightMax(nowMs) &&
         count < Math.min(capacityOf(limits.all.perSecond(nowMs)), capacityOf(limit.perSecond(nowMs)))
       );
     };
@@ -197,12 +202,11 @@ export class CallPacer {
     draft.forEach((call, index) => {
       if (granted[index] === true && this.#waiting.has(call)) this.#start(call);
     });
-    this.#blocked = new Set(blocked.map(({ endpoint }) => endpoint));
-    if (blocked.length > 0)
-      this.#timer.set(Math.max(intervalMsMin, Math.min(waitMs, this.#pausedMs(this.#nowMs()))));
-    // There may be more calls than one draft takes.
-    else if (this.#queue.size > 0) this.#pump();
-    else this.#timer.unset();
+    // With shared tokens, those of the draft are all that there were.
+    this.#blocked = new Set((blocked.length > 0 ? blocked : draft).map(({ endpoint }) => endpoint));
+    if (this.#queue.size === 0) this.#timer.unset();
+    else if (waitMs === 0) this.#pump();
+    else this.#timer.set(Math.max(intervalMsMin, Math.min(waitMs, this.#pausedMs(this.#nowMs()))));
   }
 
   #start(call: PacedCall): void {

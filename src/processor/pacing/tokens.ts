@@ -5,7 +5,7 @@ import { bucketSize, TokenBucket } from './token-bucket.ts';
 export interface Granted {
   /** For each call in order. */
   readonly granted: readonly boolean[];
-  /** When to ask again for those that may not. */
+  /** When to ask again for calls that still wait. 0: at once. */
   readonly waitMs: number;
 }
 
@@ -36,7 +36,7 @@ export class LocalTokens implements Tokens {
   }
 
   take(endpoints: readonly string[], _waiting: number, nowMs: number): Granted {
-    let waitMs = Number.POSITIVE_INFINITY;
+    let waitMs = 0;
     const granted = endpoints.map((endpoint) => {
       const buckets = [
         this.#bucket('', this.#limits.all.perSecond(nowMs), nowMs),
@@ -44,7 +44,7 @@ export class LocalTokens implements Tokens {
       ];
       const ownWaitMs = Math.max(0, ...buckets.map((bucket) => bucket?.waitMs(nowMs) ?? 0));
       if (ownWaitMs === 0) for (const bucket of buckets) bucket?.take();
-      else waitMs = Math.min(waitMs, ownWaitMs);
+      else waitMs = waitMs === 0 ? ownWaitMs : Math.min(waitMs, ownWaitMs);
       return ownWaitMs === 0;
     });
     return { granted, waitMs };

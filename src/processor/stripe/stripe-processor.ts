@@ -3,6 +3,7 @@ import https from 'node:https';
 import type { Logger } from '#core/platform/logger.ts';
 import type { Metrics } from '#core/platform/metrics.ts';
 import { currentTurn } from '#core/platform/turn.ts';
+import type { RunScript } from '../pacing/leased-tokens.ts';
 import type { BeforeCall, Processor } from '../port/processor.ts';
 import { accountModeOf } from './account-mode.ts';
 import { createSubscriptionChangeCalls } from './changes/subscription-changes.ts';
@@ -41,8 +42,10 @@ interface StripeProcessorOptions {
   readonly maxInFlight: number;
   /** Calls a second in all. Without it: the processor's own limits, and none at another address. */
   readonly requestsPerSecond?: number | undefined;
-  /** How many processes share this limit without a cache that they share. */
+  /** How many processes share this limit if they have no cache in common. */
   readonly processes?: number | undefined;
+  /** Runs a script in the cache that the processes have in common. */
+  readonly runScript?: RunScript | undefined;
   readonly metrics: PaceMetrics & Pick<Metrics, 'processorRequestDuration' | 'processorRateLimited'>;
   readonly logger: Logger;
   /** Reading the account is always allowed. */

@@ -1,3 +1,4 @@
+import type { Cache } from '#core/platform/cache.ts';
 import { withDeadline } from '#core/platform/deadline.ts';
 import { Shutdown } from '#core/platform/shutdown.ts';
 import { AccountStore } from '#processor/account/account-store.ts';
@@ -44,17 +45,22 @@ export async function joinServices(start: Start, beforeCall?: BeforeCall) {
   const { joinDatabase } = await import('../composition/compose-database.ts');
   const { composeServices } = await import('../composition/compose-services.ts');
   const joined = await joinDatabase(start);
-  const { processor, processorClock, metrics } = await joinProcessor(start, beforeCall);
+  const { openCache } = await import('../composition/compose-parts.ts');
+  const cache = await openCache(start);
+  const { processor, processorClock, metrics } = await joinProcessor(start, { beforeCall, cache });
   const services = composeServices({ ...start, ...joined, processor, processorClock, metrics });
   return { services, database: joined.database, processor };
 }
 
 /** The processor of a running Till. */
-export async function joinProcessor(start: Start, beforeCall?: BeforeCall) {
+export async function joinProcessor(
+  start: Start,
+  calls: { readonly beforeCall?: BeforeCall | undefined; readonly cache?: Cache } = {},
+) {
   const parts = await import('../composition/compose-parts.ts');
   const { createMetrics } = await import('#core/platform/metrics.ts');
   const metrics = createMetrics(parts.metricLabels);
-  return { ...parts.joinProcessor(start, metrics, beforeCall), metrics };
+  return { ...parts.joinProcessor(start, metrics, calls), metrics };
 }
 
 /**

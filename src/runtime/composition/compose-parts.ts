@@ -43,6 +43,13 @@ export async function openCache({ config, logger, shutdown }: Start): Promise<Ca
   return cache;
 }
 
+/** What the calls to the processor have to do with other parts. */
+interface CallParts {
+  readonly beforeCall?: BeforeCall | undefined;
+  /** Where processes count their calls together. */
+  readonly cache?: Cache | undefined;
+}
+
 interface OpenedProcessor {
   readonly processor: Processor;
   readonly processorClock: ProcessorClock;
@@ -57,24 +64,24 @@ export async function openProcessor(
   start: Start,
   metrics: Metrics,
   till: { readonly url: string },
-  beforeCall?: BeforeCall,
+  calls: CallParts = {},
 ): Promise<OpenedProcessor> {
   const { secretKey } = start.config.processor;
-  if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey, beforeCall);
+  if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey, calls);
   const processorClock = new MovableClock(systemClock);
   const onClock = (aheadSeconds: number) => processorClock.setAhead(aheadSeconds);
   const shared = start.parent?.seat.sandbox;
   if (shared !== undefined) start.parent?.setOnClock(onClock);
   const sandbox = shared ?? (await startOwnSandbox(start, { till, onClock }));
-  return { ...openSandbox(start, metrics, sandbox, beforeCall), processorClock };
+  return { ...openSandbox(start, metrics, sandbox, calls), processorClock };
 }
 
 /** The processor of a running service, for commands that run next to it. */
-export function joinProcessor(start: Start, metrics: Metrics, beforeCall?: BeforeCall): OpenedProcessor {
+export function joinProcessor(start: Start, metrics: Metrics, calls: CallParts = {}): OpenedProcessor {
   const { secretKey, sandboxPort } = start.config.processor;
-  if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey, beforeCall);
+  if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey, calls);
   const sandbox = { url: `http://127.0.0.1:${sandboxPort}`, webhookSecrets: ['unused'] };
-  const opened = openSandbox(start, metrics, sandbox, beforeCall);
+  const opened = openSandbox(start, metrics, sandbox, calls);
   return { ...opened, processorClock: new SandboxTime({ control: opened.sandbox, clock: systemClock }) };
 }
 
@@ -88,14 +95,9 @@ export function secretKeyWarnings({ processor, production }: Config) {
   });
 }
 
-function openSandbox(
-  start: Start,
-  metrics: Metrics,
-  { url, webhookSecrets }: OwnSandbox,
-  beforeCall?: BeforeCall,
-) {
+function openSandbox(start: Start, metrics: Metrics, { url, webhookSecrets }: OwnSandbox, calls: CallParts) {
   const [secretKey, apiBase] = [sandboxKey, new URL(url)];
-  const processor = connectProcessor(start, metrics, { secretKey, apiBase, webhookSecrets, beforeCall });
+  const processor = connectProcessor(start, metrics, { secretKey, apiBase, webhookSecrets, ...calls });
   return { processor, name: `sandbox at ${url}`, sandbox: new SandboxControl({ url, secretKey }) };
 }
 
@@ -103,7 +105,7 @@ function openRealProcessor(
   start: Start,
   metrics: Metrics,
   secretKey: string,
-  beforeCall?: BeforeCall,
+  calls: CallParts,
 ): OpenedProcessor {
   const { config, logger } = start;
   const apiBase = new URL(config.processor.apiBase ?? publicApiBase);
@@ -111,7 +113,7 @@ function openRealProcessor(
   const settings = { secretKey, apiBase, nodeEnv };
   for (const { message, ...fields } of secretKeyWarnings(config)) logger.warn(fields, message);
   const { webhookSecrets } = config.processor;
-  const processor = connectProcessor(start, metrics, { secretKey, apiBase, webhookSecrets, beforeCall });
+  const processor = connectProcessor(start, metrics, { secretKey, apiBase, webhookSecrets, ...calls });
   const sandbox = mayBeSandbox(settings) ? new SandboxControl({ url: apiBase.origin, secretKey }) : undefined;
   return {
     processor,
@@ -130,12 +132,12 @@ function connectProcessor(
     readonly secretKey: string;
     readonly apiBase: URL;
     readonly webhookSecrets: readonly string[];
-    readonly beforeCall?: BeforeCall | undefined;
-  },
+  } & CallParts,
 ): Processor {
   const { maxInFlight, requestsPerSecond } = config.processor;
   const { processes } = config;
-  const pace = { maxInFlight, requestsPerSecond, processes };
+  const runScript = to.cache?.runScript?.bind(to.cache);
+  const pace = { maxInFlight, requestsPerSecond, processes, runScript };
   const processor = createStripeProcessor({ ...to, ...pace, metrics, logger, limits: callLimits });
   shutdown.add('processor', closeTimeoutMs, async () => processor.close());
   return processor;

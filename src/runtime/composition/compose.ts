@@ -81,9 +81,10 @@ export async function compose(
   const tracer = await openTelemetry(from, { registry: metrics.registry, measure: () => measure() });
   const address = { url: `http://${config.host}:${config.port}` };
   const account = new AccountGuard({ database, store: new AccountStore(), logger });
-  const { processor, processorClock, name, sandbox } = await openProcessor(from, metrics, address, () =>
-    account.require(),
-  );
+  const { processor, processorClock, name, sandbox } = await openProcessor(from, metrics, address, {
+    beforeCall: () => account.require(),
+    cache,
+  });
   shutdown.add('processor account', closeTimeoutMs, async () => account.stop());
   await account.start(processor);
   const resets = sandbox && openResets(from, { ...opened, sandbox });
