@@ -200,7 +200,13 @@ test('a refund without an idempotency key that may have been carried out keeps i
   assert.equal(await creationCase('refunds.create').countAtProcessor(backend, prerequisites), 1);
 });
 
-const errors = [500, 503, 409, 429].map((status) => ({ kind: 'error', status }) as const);
+/** Conflicts have retries of their own, which this one outlasts. */
+const errors = [
+  { kind: 'error', status: 500 },
+  { kind: 'error', status: 503 },
+  { kind: 'error', status: 409, times: 7 },
+  { kind: 'error', status: 429 },
+] as const;
 const silences = [{ kind: 'hang' }, { kind: 'latency', latencyMs: 60_000 }] as const;
 const cuts = [{ kind: 'reset_before' }, { kind: 'reset_after' }] as const;
 
