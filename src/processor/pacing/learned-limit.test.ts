@@ -4,20 +4,29 @@ import { documentedLimits } from './documented-limits.ts';
 import { LearnedLimit } from './learned-limit.ts';
 import { Limits, type RateLimit } from './limits.ts';
 
-test('a refusal lowers a limit once a second, and it rises again slowly', () => {
+test('a refusal lowers a limit by a call, a second of them by a tenth, and it rises again slowly', () => {
   const limit = new LearnedLimit({ stated: 100, documented: 25 });
   const perSecond = (nowMs: number) => Math.round(limit.perSecond(nowMs) ?? 0);
   assert.equal(perSecond(0), 100);
   limit.lowerRate(0, undefined);
-  limit.lowerRate(500, undefined);
+  assert.equal(perSecond(0), 99);
+  for (let refused = 0; refused < 50; refused += 1) limit.lowerRate(500, undefined);
   assert.equal(perSecond(500), 90);
   limit.lowerRate(1_000, undefined);
-  assert.equal(perSecond(1_000), 81);
-  assert.equal(perSecond(6_000), 81);
-  assert.equal(perSecond(11_000), 91);
+  assert.equal(perSecond(1_000), 89);
+  assert.equal(perSecond(4_000), 89);
+  assert.equal(perSecond(8_000), 97);
   assert.equal(perSecond(60_000), 100);
-  for (let second = 100; second < 200; second += 1) limit.lowerRate(second * 1_000, undefined);
+  for (let at = 100_000; at < 200_000; at += 100) limit.lowerRate(at, undefined);
   assert.equal(perSecond(200_000), 10, 'some calls always begin');
+});
+
+test('refusals of calls that were sent before a pause lower nothing', () => {
+  const limit = new LearnedLimit({ stated: 100, documented: 25 });
+  limit.lowerRate(0, 2_000);
+  limit.lowerRate(1_999, 9_000);
+  assert.equal(limit.pausedUntilMs, 2_000);
+  assert.equal(Math.round(limit.perSecond(2_000) ?? 0), 99);
 });
 
 test('without a stated limit, the documented one holds after the first refusal, and is forgotten', () => {
@@ -36,8 +45,8 @@ test('a pause is as long as the processor says, up to half a minute', () => {
   const limit = new LearnedLimit({ stated: 100, documented: 25 });
   limit.lowerRate(0, 2_000);
   assert.equal(limit.pausedUntilMs, 2_000);
-  limit.lowerRate(1_000, 3_600_000);
-  assert.equal(limit.pausedUntilMs, 31_000);
+  limit.lowerRate(2_000, 3_600_000);
+  assert.equal(limit.pausedUntilMs, 32_000);
 });
 
 test('a limit of concurrent calls is learned from how many there were, and rises by one at a time', () => {
@@ -60,11 +69,12 @@ test('each refusal lowers the limit that it names', () => {
     limits.learn('POST /v1/customers', { reason, retryAfterMs: undefined }, 0, inFlight);
     const { all } = limits;
     const [own, other] = [limits.of('POST /v1/customers'), limits.of('GET /v1/customers/search')];
-    return [all.perSecond(0), own.perSecond(0), other.perSecond(0), all.inFlightMax(0), own.inFlightMax(0)];
+    const rates = [all, own, other].map((limit) => Math.round(limit.perSecond(0) ?? 0));
+    return [...rates, all.inFlightMax(0), own.inFlightMax(0)];
   };
   const none = Number.POSITIVE_INFINITY;
-  assert.deepEqual(learn('global-rate'), [90, 25, 20, none, none]);
-  assert.deepEqual(learn('endpoint-rate'), [100, 22.5, 20, none, none]);
+  assert.deepEqual(learn('global-rate'), [99, 25, 20, none, none]);
+  assert.deepEqual(learn('endpoint-rate'), [100, 24, 20, none, none]);
   assert.deepEqual(learn('global-concurrency'), [100, 25, 20, 8, none]);
   assert.deepEqual(learn('endpoint-concurrency'), [100, 25, 20, none, 3]);
   assert.deepEqual(learn('resource-specific'), [100, 25, 20, none, none]);

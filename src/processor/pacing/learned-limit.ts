@@ -1,10 +1,13 @@
-/** After a refusal, the limit is this part of what it was. Several refusals of one overshoot count as one. */
+/**
+ * A refused call lowers the limit by one call a second: it was one too many. Within a second, the limit falls to this
+ * part of what it was at most, because the calls of one delay arrive together.
+ */
 const loweredTo = 0.9;
 const overshootMs = 1_000;
 /** The limit never falls below this part of what is documented: some calls must show whether it is higher again. */
 const shareMin = 0.1;
 /** After this time without a refusal, the limit rises again, slowly: each refused call is wasted. */
-const recoveryDelayMs = 5_000;
+const recoveryDelayMs = 3_000;
 const recoveryPerSecond = 0.02;
 /** A processor without a stated limit counts as unlimited again after this time without a refusal. */
 const forgottenAfterMs = 600_000;
@@ -29,6 +32,9 @@ interface LearnedLimitOptions {
 export class LearnedLimit {
   readonly #options: LearnedLimitOptions;
   #share = 1;
+  /** The least that it may fall to in the second that began then. */
+  #shareMin = shareMin;
+  #loweringMs = Number.NEGATIVE_INFINITY;
   /** When the rate was refused last. */
   #refusedMs = Number.NEGATIVE_INFINITY;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
@@ -67,13 +73,14 @@ export class LearnedLimit {
 
   /** The processor refused a call because there were too many in a short time. */
   lowerRate(nowMs: number, retryAfterMs: number | undefined): void {
+    // It was sent before the pause.
+    if (nowMs < this.#pausedUntilMs) return;
     const isFirst = this.perSecond(nowMs) === undefined;
     if (isFirst) this.#share = 1;
-    else if (nowMs - this.#refusedMs >= overshootMs)
-      this.#share = Math.max(shareMin, this.#shareAt(nowMs) * loweredTo);
-    if (isFirst || nowMs - this.#refusedMs >= overshootMs) this.#refusedMs = nowMs;
+    else this.#lowerShare(nowMs);
+    this.#refusedMs = nowMs;
     const pauseMs = retryAfterMs ?? (isFirst ? firstPauseMs : 0);
-    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + Math.min(pauseMs, pauseMsMax));
+    this.#pausedUntilMs = nowMs + Math.min(pauseMs, pauseMsMax);
   }
 
   /** The processor refused a call because this many were in progress, with it. */
@@ -83,6 +90,18 @@ export class LearnedLimit {
     this.#inFlightMax = isSameOvershoot ? present : Math.max(1, Math.floor(present * loweredTo));
     this.#inFlightRefusedMs = nowMs;
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + Math.min(retryAfterMs, pauseMsMax));
+  }
+
+  #lowerShare(nowMs: number): void {
+    const { stated, documented } = this.#options;
+    const share = this.#shareAt(nowMs);
+    if (nowMs - this.#loweringMs >= overshootMs) {
+      this.#loweringMs = nowMs;
+      this.#shareMin = Math.max(shareMin, share * loweredTo);
+    }
+    // A limit of a few calls a second falls by a tenth too.
+    const ofOneCall = Math.min(1 / (stated ?? documented), share * (1 - loweredTo));
+    this.#share = Math.max(this.#shareMin, share - ofOneCall);
   }
 
   #shareAt(nowMs: number): number {

@@ -56,7 +56,7 @@ for at = 5 + count * 3, #ARGV do
 end
 wait = wait or 0
 if ARGV[3] == '1' and given < tonumber(ARGV[2]) and short and short.rate > 0 then
-  local fill = short.capacity / short.rate * 900
+  local fill = math.floor(short.capacity) / short.rate * 1000
   short.next = math.min(math.max(now, short.next) + fill, now + math.max(1000, 2 * fill))
   wait = math.max(wait, short.next - now)
 end

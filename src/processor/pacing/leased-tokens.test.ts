@@ -33,12 +33,12 @@ test('a lease asks for all calls at once, and names the limits', async () => {
   const leased = await tokens.take([customers, 'GET /v1/prices/search', customers], 9, 0);
   assert.deepEqual(leased, { granted: [true, true, false], waitMs: 40 });
   assert.deepEqual(tokens.others, { processes: 4, waiting: 7 });
-  const [{ perSecond }, search] = [{ perSecond: 24 / 1.08 }, 19 / 1.08];
+  const bucket = (perSecond: number) => [String(perSecond), String(2 + perSecond * 0.04)];
   assert.deepEqual(asked, [
     [
       ...['till:pace:{acct}:buckets', 'till:pace:{acct}:processes', 'me', '9', '1', '3'],
-      ...['', String(perSecond), '2', customers, String(perSecond), '2'],
-      ...['GET /v1/prices/search', String(search), '2', '1', '2', '1'],
+      ...['', ...bucket(24 / 1.08), customers, ...bucket(24 / 1.08)],
+      ...['GET /v1/prices/search', ...bucket(19 / 1.08), '1', '2', '1'],
     ],
   ]);
 });

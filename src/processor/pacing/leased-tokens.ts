@@ -101,10 +101,16 @@ export class LeasedTokens implements Tokens {
   }
 }
 
+/**
+ * How late a process may ask without a loss: its timer and the round trip take some time, and what flows into a full
+ * bucket is lost. It is half of the reserve that a bucket has for calls that take longer to arrive.
+ */
+const lateSeconds = 0.04;
+
 function bucketOf(name: string, perSecond: number | undefined): readonly string[] {
   if (perSecond === undefined) return [name, '0', '0'];
   const size = bucketSize(perSecond);
-  return [name, String(size.perSecond), String(size.capacity)];
+  return [name, String(size.perSecond), String(size.capacity + lateSeconds * size.perSecond)];
 }
 
 function parseLease(response: unknown) {
