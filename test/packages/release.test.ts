@@ -15,7 +15,7 @@ const version = '0.1.0';
  * `server.test.ts` and `sandbox.test.ts` test whole packages.
  */
 const needed = effort({
-  short: /^(src\/model|sandbox\/(pages|testing)|client|packages|console\/dist)\/|^(sandbox\/)?[^/]+$/,
+  short: /^(src\/core\/model|sandbox\/(pages|testing)|client|packages|console\/dist)\/|^(sandbox\/)?[^/]+$/,
   long: /^(src|sandbox|client|packages|migrations|console\/dist)\/|^[^/]+$/,
 });
 let folder: string;

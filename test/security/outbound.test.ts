@@ -45,18 +45,18 @@ test('only the adapter makes requests of its own, besides the sender of events, 
       );
     });
   assert.deepEqual(reaching.toSorted(), [
-    // Calls the identity provider that the operator configured, and follows no redirect.
-    'src/operators/console/sign-in/identity-provider.ts',
     'src/engine/events/deliveries/event-sender.ts',
     'src/http/failures/problem.ts',
-    'src/processor/stripe/stripe-processor.ts',
-    'src/processor/stripe/wire/http-client.ts',
+    // Calls the identity provider that the operator configured, and follows no redirect.
+    'src/operators/console/sign-in/identity-provider.ts',
     // Calls the address of the processor that the operator configured, and follows no redirect.
     'src/operators/sandbox-control/sandbox-control.ts',
-    // Pays like a customer at the sandbox that `till seed` has started itself.
-    'src/runtime/seed/shopper.ts',
+    'src/processor/stripe/stripe-processor.ts',
+    'src/processor/stripe/wire/http-client.ts',
     // Closes the port of a process that is replaced.
     'src/runtime/composition/compose-member.ts',
+    // Pays like a customer at the sandbox that `till seed` has started itself.
+    'src/runtime/seed/shopper.ts',
   ]);
   assert.match(
     readFileSync('src/http/failures/problem.ts', 'utf8'),
