@@ -63,7 +63,7 @@ const packageImports = source.flatMap(({ path, text }) =>
 );
 
 /** From the ground up. A wing imports only those before it. */
-const wings = ['core', 'processor', 'http', 'engine', 'features', 'operators', 'runtime'];
+const wings = ['core', 'processor', 'http', 'engine', 'features', 'operators', 'runtime', 'cli'];
 /** The floors of the house: nothing in `processor` and `http` imports the other. */
 const floorOf = (wing: string) => (wing === 'http' ? wings.indexOf('processor') : wings.indexOf(wing));
 const roleOf = (path: string) => /-(routes|service|store)\.ts$/.exec(path)?.[1];
@@ -73,7 +73,7 @@ const wingOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1] ?? '';
 const moduleOf = (path: string) => {
   const [src, wing = '', room = '', ...rest] = path.split('/');
   if (src !== 'src') return '';
-  return rest.length === 0 || wing === 'http' || wing === 'processor' ? wing : `${wing}/${room}`;
+  return rest.length === 0 || ['http', 'processor', 'cli'].includes(wing) ? wing : `${wing}/${room}`;
 };
 /** What mirrors share is a part of every store. */
 const hasOwnStores = (module: string) =>
@@ -103,7 +103,7 @@ test('the service never imports the sandbox, save the lines that start it, and t
         from.startsWith('src/') &&
         to.startsWith('sandbox/') &&
         !from.startsWith('src/runtime/composition/compose') &&
-        from !== 'src/runtime/cli/commands/sandbox.ts',
+        from !== 'src/cli/commands/sandbox.ts',
     ),
     [],
   );
@@ -173,7 +173,7 @@ test("a module calls another module's service, never its store; routes never rea
         !from.startsWith('bench/') &&
         hasOwnStores(moduleOf(to)) &&
         moduleOf(from) !== moduleOf(to) &&
-        !/^src\/runtime\/(composition\/compose|cli\/doctor\/)/.test(from),
+        !/^src\/(runtime\/composition\/compose|cli\/doctor\/)/.test(from),
     ),
     [],
   );
@@ -197,8 +197,7 @@ test('no module reaches the stores of others through the file that puts them tog
   const isOfOther = ({ from, to }: Import) =>
     roleOf(to) === 'store' && hasOwnStores(moduleOf(to)) && moduleOf(from) !== moduleOf(to);
   const composing = new Set(imports.filter(isOfOther).map(({ from }) => from));
-  const mayCompose = (path: string) =>
-    ['runtime/composition', 'runtime/cli', 'main.ts', ''].includes(moduleOf(path));
+  const mayCompose = (path: string) => ['runtime/composition', 'cli', 'main.ts', ''].includes(moduleOf(path));
   assert.deepEqual(
     breaches(({ from, to }) => composing.has(to) && !mayCompose(from)),
     [],
@@ -391,7 +390,7 @@ test('every test takes its random numbers from a seed that test/support/seeds.ts
 });
 
 /** The adapter, and the texts of the settings and of the command line, which people read. */
-const namesStripe = /^src\/(processor\/stripe\/|runtime\/cli\/|runtime\/composition\/settings\.ts$)/;
+const namesStripe = /^src\/(processor\/stripe\/|cli\/|runtime\/composition\/settings\.ts$)/;
 
 test('outside the adapter and the texts for people the word is "processor"', () => {
   const found = source

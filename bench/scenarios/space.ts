@@ -63,7 +63,7 @@ export const space: Scenario = {
 
 async function sizeOfDemo(lab: Lab, customers: number): Promise<DemoSize> {
   const dataDir = lab.newPath('demo');
-  const args = ['src/runtime/cli/cli.ts', 'seed', '--json', '--customers', String(customers)];
+  const args = ['src/cli/cli.ts', 'seed', '--json', '--customers', String(customers)];
   const environment = { PATH: process.env['PATH'], DATA_DIR: dataDir, SANDBOX_PORT: '0' };
   await promisify(execFile)(process.execPath, args, { cwd: projectFolder, env: environment });
   const logger = createLogger('error', process.stderr);

@@ -34,7 +34,7 @@ const seed = (...args: readonly string[]) => runTill(settings, 'seed', '--json',
 
 /** Kills a run while it creates the data. */
 async function killRun(): Promise<void> {
-  const args = [programFile('src/runtime/cli/cli.ts'), 'seed', '--customers', String(customers)];
+  const args = [programFile('src/cli/cli.ts'), 'seed', '--customers', String(customers)];
   const environment = { ...process.env, ...settings };
   const child = spawn(process.execPath, args, { cwd: projectFolder, env: environment, stdio: 'ignore' });
   const exited = once(child, 'exit');

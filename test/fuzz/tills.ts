@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createClient as createRedisClient } from '@redis/client';
 import { type Scope, scopes } from '#core/model/api-key.ts';
 import { MovableClock } from '#core/platform/clock.ts';
 import {
@@ -33,8 +32,8 @@ export interface Tills extends Client, Backend {
   readonly hasty: TillInProcess;
   /** An API key for each scope. */
   readonly keys: Readonly<Record<Scope, string>>;
-  /** An API key that has used up its requests of this minute and the next. */
-  readonly greedyKey: string;
+  /** A fifth one, whose clock stands still. It allows one request a minute, and the administrator has used it up. */
+  readonly stingy: TillInProcess;
   readonly hookUrl: string;
 }
 
@@ -69,17 +68,16 @@ export async function startTills(life: Lifetime): Promise<Tills> {
     ...{ turnWaitMs: 1, claimWaitMs: 1, events: { allowPrivate: true } },
   });
   const hasty = await startTill({ in: 'process', on: backend, requestDeadlineMs: 50 });
+  const stingy = await startStingy(backend);
   const keyOf = async (name: string, ...granted: readonly Scope[]) =>
     (await first.post<{ key: string }>('/api-keys', { name, scopes: granted })).key;
   const keys = await Promise.all(scopes.map(async (scope) => [scope, await keyOf(scope, scope)] as const));
-  await useUpRequests('greedy', environment.REDIS_URL);
   return {
     ...createClient(first),
     ...backend,
-    ...{ pair: [first, second], impatient, hasty, proxy, hookUrl },
+    ...{ pair: [first, second], impatient, hasty, stingy, proxy, hookUrl },
     // Each scope is there.
     keys: Object.fromEntries(keys) as Record<Scope, string>,
-    greedyKey: await keyOf('greedy', 'admin'),
   };
 }
 
@@ -105,13 +103,14 @@ async function startServers(atEnd: Backend['atEnd']) {
   };
 }
 
-/** Both processes count in Redis. */
-async function useUpRequests(name: string, url: string): Promise<void> {
-  const client = createRedisClient({ url });
-  await client.connect();
-  const minute = Math.floor(Date.now() / 60_000);
-  for (const kind of ['key', 'usage'])
-    for (const later of [0, 1, 2, 3])
-      await client.set(`till:rate:${kind}:${name}:${minute + later}`, requestsPerMinute);
-  client.destroy();
+async function startStingy(on: Backend): Promise<TillInProcess> {
+  const startedAt = new Date();
+  const till = await startTill({
+    ...{ in: 'process', on, clock: { now: () => startedAt } },
+    ...{ requestsPerMinute: 1, usageRequestsPerMinute: 1 },
+  });
+  // Requests about usage are counted by themselves.
+  await till.call('GET', '/plans');
+  await till.call('POST', '/usage', { events: [] });
+  return till;
 }

@@ -95,7 +95,7 @@ describe('two processes on one database and one Redis', { skip: skipWithoutRedis
     const operation = document.operations.find(({ name }) => reset.startsWith(name));
     assert.ok(operation !== undefined);
     // They would not know that they must pause.
-    for (const till of [scene.impatient, scene.hasty]) await till.stop();
+    for (const till of [scene.impatient, scene.hasty, scene.stingy]) await till.stop();
     await sender.send(operation, { to: scene.pair[0] });
     t.diagnostic(coverage.describe());
     coverage.assertWhole();

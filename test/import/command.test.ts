@@ -93,7 +93,7 @@ test('till import continues after its process was killed', async (t) => {
   const proxy = await startProcessorProxy(backend);
   const environment = environmentOf({ ...backend, processorUrl: proxy.url });
   proxy.hold('/v1/invoices', 'GET');
-  const child = spawn(process.execPath, ['src/runtime/cli/bin.mjs', 'import', '--json'], {
+  const child = spawn(process.execPath, ['src/cli/bin.mjs', 'import', '--json'], {
     cwd: projectFolder,
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -95,7 +95,7 @@ test('a large account is imported at the rate that was asked for, and with the s
   const objects = await fill(backend);
   const proxy = await startProcessorProxy(backend);
   const startedMs = performance.now();
-  const child = spawn(process.execPath, ['src/runtime/cli/bin.mjs', 'import', '--json', `--rate=${rate}`], {
+  const child = spawn(process.execPath, ['src/cli/bin.mjs', 'import', '--json', `--rate=${rate}`], {
     cwd: projectFolder,
     env: {
       ...process.env,

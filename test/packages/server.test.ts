@@ -57,7 +57,7 @@ test('the package has what runs, and nothing else', async () => {
     ...ofConsole.map((name) => `console/dist/${name}`),
     'package.json',
   ]);
-  assert.ok(files.includes('src/runtime/cli/cli.js') && files.includes('src/runtime/cli/cli.d.ts'));
+  assert.ok(files.includes('src/cli/cli.js') && files.includes('src/cli/cli.d.ts'));
   const bytes = await bytesIn(join(project, 'node_modules'));
   assert.ok(!npmInstallsServer || bytes < bytesMax, `${bytes} bytes`);
   const manifest = JSON.parse(

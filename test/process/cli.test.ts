@@ -4,8 +4,8 @@ import { hash } from 'node:crypto';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { Interrupted } from '#runtime/cli/interrupted.ts';
-import { runCommandLine } from '#runtime/cli/run.ts';
+import { Interrupted } from '#cli/interrupted.ts';
+import { runCommandLine } from '#cli/run.ts';
 import { nodes, skipWithoutOlderNodes } from '../support/older-nodes.ts';
 import { type CommandOutcome, runTill } from '../support/run-till.ts';
 import { createTestDatabase } from '../support/test-database.ts';
@@ -25,7 +25,7 @@ function till(...args: readonly string[]): Promise<CommandOutcome> {
 
 test('the bin ends a bad command line with exit code 2 and the usage on standard error, and --help with 0', async () => {
   const bin = (...args: readonly string[]) =>
-    promisify(execFile)(process.execPath, ['src/runtime/cli/bin.mjs', ...args], { cwd: projectFolder });
+    promisify(execFile)(process.execPath, ['src/cli/bin.mjs', ...args], { cwd: projectFolder });
   await assert.rejects(bin('keys', 'create'), (error: CommandOutcome) => {
     assert.equal(error.code, 2);
     assert.equal(error.stdout, '');
@@ -39,7 +39,7 @@ test('with an older Node, the bin starts itself again with the installed one, an
   skip: skipWithoutOlderNodes(),
 }, async () => {
   const bin = (...args: readonly string[]) =>
-    promisify(execFile)(nodes[0].path, ['src/runtime/cli/bin.mjs', ...args], { cwd: projectFolder });
+    promisify(execFile)(nodes[0].path, ['src/cli/bin.mjs', ...args], { cwd: projectFolder });
   assert.match((await bin('--version')).stdout, /^till \d/);
   await assert.rejects(bin('resynk'), { code: 2 });
 });
@@ -59,7 +59,7 @@ test('a signal ends a command with the exit code that shells expect', async () =
 
 test('output that cannot be written fails the command, and a reader that has enough does not', async () => {
   const inShell = (line: string) => promisify(execFile)('bash', ['-c', line], { cwd: projectFolder });
-  const command = `'${process.execPath}' src/runtime/cli/bin.mjs --help`;
+  const command = `'${process.execPath}' src/cli/bin.mjs --help`;
   await assert.rejects(inShell(`${command} > /dev/full`), (error: CommandOutcome) => {
     assert.equal(error.code, 1);
     assert.match(error.stderr, /^till: the output cannot be written: ENOSPC/);

@@ -36,7 +36,9 @@ for (const { command, signal } of commands)
 async function startWithNpm(t: TestContext, command: readonly [string, ...string[]]) {
   const folder = await mkdtemp(join(tmpdir(), 'till-npm-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  const till = await startTill({ in: 'child', environment: { DATA_DIR: folder }, command });
+  // What npx remembers of earlier starts of this checkout is none of this test.
+  const environment = { DATA_DIR: folder, npm_config_cache: join(folder, 'npm') };
+  const till = await startTill({ in: 'child', environment, command });
   return { till, folder };
 }
 

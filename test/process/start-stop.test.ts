@@ -60,7 +60,7 @@ test('the embedded default starts, stops with nothing left running if npm alone 
   const second = await startTill({
     in: 'child',
     environment: { DATA_DIR: folder },
-    command: [process.execPath, 'src/runtime/cli/bin.mjs', 'start'],
+    command: [process.execPath, 'src/cli/bin.mjs', 'start'],
   });
   const again = await fetch(`${second.url}/api/v1/nothing`, { headers: { 'x-api-key': key } });
   assert.equal(again.status, 404, 'the API key is still the same');

@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** What tests start often, only to kill it, and the client that the examples of the documentation import. */
 const programs = [
   'src/main.ts',
-  'src/runtime/cli/cli.ts',
+  'src/cli/cli.ts',
   'client/src/index.ts',
   'test/support/doomed-process.ts',
   'test/support/embedded-postgres-service.ts',

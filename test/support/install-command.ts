@@ -7,6 +7,6 @@ import { projectFolder } from './till-in-child.ts';
 export async function installCommand(folder: string): Promise<void> {
   const bin = join(folder, 'node_modules/.bin');
   await mkdir(bin, { recursive: true });
-  const program = resolve(projectFolder, programFile('src/runtime/cli/cli.ts'));
+  const program = resolve(projectFolder, programFile('src/cli/cli.ts'));
   await writeFile(join(bin, 'till'), `#!/bin/sh\nexec node '${program}' "$@"\n`, { mode: 0o755 });
 }

@@ -1,4 +1,4 @@
-import { runCommandLine } from '#runtime/cli/run.ts';
+import { runCommandLine } from '#cli/run.ts';
 
 export interface CommandOutcome {
   readonly code: number;

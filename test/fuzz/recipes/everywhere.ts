@@ -21,7 +21,7 @@ export const everywhere: Readonly<Record<string, Recipe>> = {
   invalid_request: (_scene, operation) => ({ ...exampleRequest(operation), query: '?unknown=1' }),
   unauthorized: () => ({ key: 'wrong', headers: { 'x-forwarded-for': nextAddress() } }),
   forbidden: ({ keys }, { scope }) => ({ key: keys[otherThan(scope)] }),
-  rate_limited: ({ greedyKey }) => ({ key: greedyKey }),
+  rate_limited: ({ stingy }) => ({ to: stingy }),
   not_found: (_scene, operation) => ({ ...exampleRequest(operation), id: unknownId }),
   // A batch of usage may be larger than any other body. None of it needs to arrive.
   payload_too_large: () => ({ headers: { 'content-length': '4194305' } }),

@@ -1,5 +1,5 @@
-import { commands } from '#runtime/cli/commands.ts';
-import { helpOf } from '#runtime/cli/help.ts';
+import { commands } from '#cli/commands.ts';
+import { helpOf } from '#cli/help.ts';
 import { heading, table } from './table.ts';
 
 export function commandLinePage(): string {
@@ -15,7 +15,7 @@ ${helpOf(command).trimEnd()}
 \`\`\`
 `,
   );
-  return `${heading('Command line', 'src/runtime/cli/commands')}
+  return `${heading('Command line', 'src/cli/commands')}
 In a checkout, \`npx till COMMAND\` runs a command, and so does \`npm run till -- COMMAND\`. Commands read the same
 [settings](settings.md) as the service, so run them with its environment.
 

@@ -4,8 +4,8 @@ import { Shutdown } from '#core/platform/shutdown.ts';
 import { AccountStore } from '#processor/account/account-store.ts';
 import { compareAccount } from '#processor/account/compare-account.ts';
 import type { BeforeCall } from '#processor/port/processor.ts';
-import type { Services } from '../composition/compose-services.ts';
-import type { Start } from '../composition/start.ts';
+import type { Services } from '#runtime/composition/compose-services.ts';
+import type { Start } from '#runtime/composition/start.ts';
 import type { CommandCall } from './command.ts';
 import { untilInterrupted } from './interrupted.ts';
 
@@ -42,10 +42,10 @@ export async function withServices<T>(
 /** The database, the processor and the services of a running Till. */
 export async function joinServices(start: Start, beforeCall?: BeforeCall) {
   // Loaded only now: the whole service would make `--help` slow.
-  const { joinDatabase } = await import('../composition/compose-database.ts');
-  const { composeServices } = await import('../composition/compose-services.ts');
+  const { joinDatabase } = await import('#runtime/composition/compose-database.ts');
+  const { composeServices } = await import('#runtime/composition/compose-services.ts');
   const joined = await joinDatabase(start);
-  const { openCache } = await import('../composition/compose-parts.ts');
+  const { openCache } = await import('#runtime/composition/compose-parts.ts');
   const cache = await openCache(start);
   const { processor, processorClock, metrics } = await joinProcessor(start, { beforeCall, cache });
   const services = composeServices({ ...start, ...joined, processor, processorClock, metrics });
@@ -57,7 +57,7 @@ export async function joinProcessor(
   start: Start,
   calls: { readonly beforeCall?: BeforeCall | undefined; readonly cache?: Cache } = {},
 ) {
-  const parts = await import('../composition/compose-parts.ts');
+  const parts = await import('#runtime/composition/compose-parts.ts');
   const { createMetrics } = await import('#core/platform/metrics.ts');
   const metrics = createMetrics(parts.metricLabels);
   return { ...parts.joinProcessor(start, metrics, calls), metrics };

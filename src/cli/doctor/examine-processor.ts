@@ -7,7 +7,7 @@ import type { SandboxClock } from '#operators/sandbox-control/sandbox-responses.
 import type { ProcessorAccount } from '#processor/account/account.ts';
 import { stateOf } from '#processor/endpoint/endpoint-state.ts';
 import type { Processor } from '#processor/port/processor.ts';
-import type { Start } from '../../composition/start.ts';
+import type { Start } from '#runtime/composition/start.ts';
 import { joinProcessor } from '../with-services.ts';
 import { type Finding, Findings } from './finding.ts';
 import { guarded } from './guarded.ts';

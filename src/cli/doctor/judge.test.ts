@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { DatabaseFacts } from '#core/platform/inspect-database.ts';
 import { stateOf } from '#processor/endpoint/endpoint-state.ts';
 import type { WebhookEndpoint } from '#processor/port/webhook-endpoint-calls.ts';
-import { inspectConfig } from '../../composition/config.ts';
+import { inspectConfig } from '#runtime/composition/config.ts';
 import type { Finding } from './finding.ts';
 import {
   judgeBackfills,

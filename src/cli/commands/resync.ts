@@ -1,5 +1,5 @@
 import type { ResyncProgress } from '#operators/resync/resync.ts';
-import type { Services } from '../../composition/compose-services.ts';
+import type { Services } from '#runtime/composition/compose-services.ts';
 import { defineCommand, UsageError } from '../command.ts';
 import type { Output } from '../output.ts';
 import { ProgressBar } from '../progress-bar.ts';

@@ -8,7 +8,7 @@ export const migrate = defineCommand({
   details: `The service does this at start if its database role may change the schema. The command also works while no service runs.`,
   run: (call) =>
     withShutdown(call, async (start) => {
-      const { migrateDatabase } = await import('../../composition/compose-database.ts');
+      const { migrateDatabase } = await import('#runtime/composition/compose-database.ts');
       await migrateDatabase(start);
       call.output.result({ isMigrated: true }, 'The database has the newest schema.');
     }),

@@ -1,5 +1,5 @@
 import { parsePlainInteger } from '#core/platform/plain-integer.ts';
-import type { Config, inspectConfig } from '../composition/config.ts';
+import type { Config, inspectConfig } from '#runtime/composition/config.ts';
 import type { Output } from './output.ts';
 
 /** An invalid command line. Its message is printed with the usage of the command, or with the commands of the group. */

@@ -1,5 +1,5 @@
 import { shortKeyMistakes } from '#http/access/api-key.ts';
-import type { Config } from '../../composition/config.ts';
+import type { Config } from '#runtime/composition/config.ts';
 import { type Finding, Findings } from './finding.ts';
 
 interface KeyWarning {

@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 // Plain JavaScript, because an older Node cannot read TypeScript and would print a stack trace.
+// npx remembers the place of this file for each checkout, so it does not move.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { whenNpmEnds } from '../npm-parent.mjs';
+import { whenNpmEnds } from '../runtime/npm-parent.mjs';
 
 const nodeMajorMin = 24;
 /** The signals that end or reload a service. */

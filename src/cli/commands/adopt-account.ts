@@ -1,7 +1,7 @@
 import { describeAccount, type ProcessorAccount } from '#processor/account/account.ts';
 import { AccountStore } from '#processor/account/account-store.ts';
 import type { Processor } from '#processor/port/processor.ts';
-import type { Start } from '../../composition/start.ts';
+import type { Start } from '#runtime/composition/start.ts';
 import { defineCommand } from '../command.ts';
 import { withShutdown } from '../with-services.ts';
 
@@ -31,8 +31,10 @@ command only if the new account has the same customers. It also works while no s
 /** Starts embedded parts that are not running: the service refuses to start with a secret key of another account. */
 async function openBoth(start: Start) {
   const { config } = start;
-  const { joinDatabase, openDatabase } = await import('../../composition/compose-database.ts');
-  const { joinProcessor, metricLabels, openProcessor } = await import('../../composition/compose-parts.ts');
+  const { joinDatabase, openDatabase } = await import('#runtime/composition/compose-database.ts');
+  const { joinProcessor, metricLabels, openProcessor } = await import(
+    '#runtime/composition/compose-parts.ts'
+  );
   const { createMetrics } = await import('#core/platform/metrics.ts');
   const { database } = await joinDatabase(start).catch((error: unknown) => {
     if (config.databaseUrl !== undefined) throw error;

@@ -1,6 +1,6 @@
 import { createLogger } from '#core/platform/logger.ts';
-import type { Config } from '../../composition/config.ts';
-import { SeedError } from '../../seed/seed-error.ts';
+import type { Config } from '#runtime/composition/config.ts';
+import { SeedError } from '#runtime/seed/seed-error.ts';
 import { defineCommand, wholeNumber } from '../command.ts';
 import type { Terminal } from '../output.ts';
 
@@ -29,7 +29,7 @@ repeated. All people are invented.`,
     const number = wholeNumber('seed', values.seed, 0, seedMax);
     const config = readConfig();
     refuseOtherParts(config);
-    const { seedDemoData } = await import('../../composition/compose-seed.ts');
+    const { seedDemoData } = await import('#runtime/composition/compose-seed.ts');
     const startMs = performance.now();
     const logger = createLogger('error', output.stderr);
     const report = progressOn(output.stderr, output.isJson);

@@ -1,7 +1,7 @@
 import { withDeadline } from '#core/platform/deadline.ts';
 import { SandboxResetStore } from '#operators/sandbox-control/sandbox-reset-store.ts';
 import { AccountStore } from '#processor/account/account-store.ts';
-import type { Start } from '../../composition/start.ts';
+import type { Start } from '#runtime/composition/start.ts';
 import type { CommandCall } from '../command.ts';
 import { joinServices, withShutdown } from '../with-services.ts';
 import { examineProcessor, type Remembered } from './examine-processor.ts';
@@ -34,7 +34,7 @@ export async function examine(
     processor: { ...processorConfig, webhookSecrets: webhookSecrets.length > 0 ? webhookSecrets : ['unset'] },
   });
   return withShutdown({ ...call, config }, async (start) => {
-    const { secretKeyWarnings } = await import('../../composition/compose-parts.ts');
+    const { secretKeyWarnings } = await import('#runtime/composition/compose-parts.ts');
     const database = isWrong('DATABASE_')
       ? Promise.resolve([])
       : guarded('database', 'Start the database, or correct DATABASE_URL.', () => examineDatabase(start));
@@ -65,7 +65,7 @@ export async function examine(
 
 async function examineDatabase(start: Start): Promise<readonly Finding[]> {
   const { config } = start;
-  const { describeAddress, migrationsFolder } = await import('../../composition/compose-database.ts');
+  const { describeAddress, migrationsFolder } = await import('#runtime/composition/compose-database.ts');
   const { inspectDatabase } = await import('#core/platform/inspect-database.ts');
   const { inspectPooler } = await import('#core/platform/pool-mode.ts');
   const { databaseUrl, databaseDirectUrl } = config;
@@ -80,7 +80,7 @@ async function examineReplica({ config }: Start): Promise<readonly Finding[]> {
   const { databaseUrl, databaseDirectUrl, databaseReplicaUrl: url } = config;
   const primaryUrl = databaseDirectUrl ?? databaseUrl;
   if (url === undefined || primaryUrl === undefined) return [];
-  const { describeAddress } = await import('../../composition/compose-database.ts');
+  const { describeAddress } = await import('#runtime/composition/compose-database.ts');
   const { inspectReplica } = await import('#core/platform/inspect-replica.ts');
   const fix = 'Start the replica, or correct DATABASE_REPLICA_URL. Until then the primary serves all reads.';
   return guarded('database', fix, async () =>
@@ -89,9 +89,9 @@ async function examineReplica({ config }: Start): Promise<readonly Finding[]> {
 }
 
 async function examineEmbedded({ config, shutdown }: Start): Promise<readonly Finding[]> {
-  const { migrationsFolder } = await import('../../composition/compose-database.ts');
+  const { migrationsFolder } = await import('#runtime/composition/compose-database.ts');
   const { inspectDatabase } = await import('#core/platform/inspect-database.ts');
-  const { findRunningPostgres } = await import('../../embedded-postgres.ts');
+  const { findRunningPostgres } = await import('#runtime/embedded-postgres.ts');
   const postgres = await findRunningPostgres(config.dataDir).catch(() => undefined);
   if (postgres === undefined) {
     const findings = new Findings('database');
@@ -118,7 +118,7 @@ async function examineCache({ config }: Start): Promise<readonly Finding[]> {
     findings.ok('The cache is inside the process, which is for a single process.');
     return findings.all;
   }
-  const { describeAddress } = await import('../../composition/compose-database.ts');
+  const { describeAddress } = await import('#runtime/composition/compose-database.ts');
   const { inspectRedis } = await import('#core/platform/inspect-redis.ts');
   return judgeRedis(await inspectRedis(config.redisUrl), describeAddress(config.redisUrl));
 }

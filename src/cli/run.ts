@@ -1,6 +1,6 @@
 import { Failure } from '#core/errors.ts';
 import { version } from '#core/platform/version.ts';
-import { ConfigError, inspectConfig, loadConfig, secretVariables } from '../composition/config.ts';
+import { ConfigError, inspectConfig, loadConfig, secretVariables } from '#runtime/composition/config.ts';
 import { type Command, UsageError } from './command.ts';
 import { commands } from './commands.ts';
 import { helpOf, helpOfCommands, usageOf } from './help.ts';

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { secondSignalDelayMs } from '#core/platform/shutdown.ts';
-import { whenNpmEnds } from '../npm-parent.mjs';
+import { whenNpmEnds } from '../runtime/npm-parent.mjs';
 import { Interrupted } from './interrupted.ts';
 import { runCommandLine } from './run.ts';
 
