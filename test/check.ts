@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -17,6 +16,7 @@ import {
   type Failure,
   failureOf,
 } from './support/run-report.ts';
+import { findTests, unitTests } from './support/test-files.ts';
 
 /**
  * Everything that must hold before a change lands. `quick` leaves out what needs servers; `service` is what the service
@@ -24,15 +24,6 @@ import {
  * hostile and random input in their long form, one file at a time. Names of files after the mode run just these tests,
  * with the servers that they need. What is not installed is skipped, and listed at the end; with `CI=true` it fails.
  */
-const unitTests = [
-  'src/**/*.test.ts',
-  'client/src/**/*.test.ts',
-  'console/src/**/*.test.ts',
-  'sandbox/**/*.test.ts',
-  'bench/{lab,load}/*.test.ts',
-  'packages/*.test.ts',
-  'test/*.test.ts',
-];
 const folders = { faults: 'faults', load: 'load' };
 /**
  * They measure how long Till takes to notice a fault and to recover, so they don't share the machine with the others.
@@ -181,11 +172,7 @@ async function test(
 ): Promise<void> {
   // What comes after a failure would only bury the reason.
   if (failures.length > 0) return;
-  const filesOf = (pattern: string, without: readonly string[] = []) =>
-    globSync(pattern, { cwd: root, exclude: ['**/node_modules/**', ...without] });
-  const unknown = [...patterns, ...exclude].filter((pattern) => filesOf(pattern).length === 0);
-  if (unknown.length > 0) throw new Error(`no such test file: ${unknown.join(', ')}`);
-  const found = patterns.flatMap((pattern) => filesOf(pattern, exclude)).sort();
+  const found = findTests(patterns, exclude);
   const longest = longestFirst.filter((file) => found.includes(file));
   const startedAtMs = performance.now();
   const ran = await runFiles([...new Set([...longest, ...found])], concurrency);

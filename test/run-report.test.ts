@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -160,4 +161,15 @@ test('what is not installed is skipped with what to install, and must be there i
   process.env['CI'] = 'true';
   assert.equal(skipWithout(true, need), false);
   assert.throws(() => skipWithout(false, need), /must run in CI.*apt-get install it/);
+});
+
+test('`npm run t` gives the verdict of a file, whatever Node started npm', () => {
+  const run = (file: string) =>
+    spawnSync('npm', ['run', '-s', 't', file], { cwd: projectFolder, encoding: 'utf8' });
+  const passing = run('src/core/model/entitlement.test.ts');
+  assert.equal(passing.status, 0, passing.stdout + passing.stderr);
+  assert.match(passing.stdout, /^✔ src\/core\/model\/entitlement\.test\.ts/m);
+  const unknown = run('src/core/model/no-such.test.ts');
+  assert.equal(unknown.status, 1);
+  assert.match(unknown.stderr, /no such test file: src\/core\/model\/no-such\.test\.ts/);
 });

@@ -2,7 +2,7 @@
  * What each operation costs at the database, in numbers that do not depend on the machine. A change that makes an
  * operation dearer or cheaper changes the table, and its commit says why. To print the table as it is measured:
  *
- *     COSTS=print npm test -- test/costs/costs.test.ts
+ *     COSTS=print npm run t test/costs/costs.test.ts
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,37 +1,7 @@
-import asyncHooks from 'node:async_hooks';
 import { createInterface } from 'node:readline';
-import { pathToFileURL } from 'node:url';
 import { endProcess } from './process-end.ts';
+import { runSuites } from './suites.ts';
 
-/**
- * Node's test runner follows every promise to the test that created it, with an async hook that takes a tenth of the
- * CPU time of the tests. It needs that only while a file loads, so that what the file declares belongs to its suite.
- */
-const { createHook } = asyncHooks;
-let follower: ReturnType<typeof createHook> | undefined;
-asyncHooks.createHook = (callbacks) => {
-  follower = createHook(callbacks);
-  return follower;
-};
-const { after, suite } = await import('node:test');
-
-/** Errors that no test caught. Without the hook, the runner cannot tell whose they are, so they fail the file. */
-const uncaught: unknown[] = [];
-for (const event of ['uncaughtException', 'unhandledRejection'])
-  process.on(event, (error: unknown) => uncaught.push(error));
-
-/**
- * Runs the test files that standard input names, one line for each, until it ends. Each file is a suite, so its hooks
- * apply to it alone, and an error while it loads is a failed test. The next name comes when the suite has ended.
- */
-for await (const file of createInterface({ input: process.stdin })) {
-  follower?.enable();
-  await suite(file, async () => {
-    await import(pathToFileURL(file).href);
-    after(() => {
-      if (uncaught.length > 0) throw new AggregateError(uncaught.splice(0), 'no test caught these errors');
-    });
-    follower?.disable();
-  });
-}
+/** Runs the test files that standard input names, one line for each, until it ends. */
+await runSuites(createInterface({ input: process.stdin }));
 await endProcess();

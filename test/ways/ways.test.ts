@@ -2,7 +2,7 @@
  * How many files of src each request enters, which is how many one opens to follow it through the code. A commit that
  * lets a request enter more or fewer files changes the table, and says why. To print the files:
  *
- *     WAYS=print npm test -- test/ways/ways.test.ts
+ *     WAYS=print npm run t test/ways/ways.test.ts
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -4,8 +4,8 @@
  * effect is counted once. `model/world.ts` says what can happen in a history, `model/event-delivery.ts` what happens to
  * its events.
  *
- * By hand, for longer or again: MODEL_RUNS=20000 npm run test:faults -- test/webhooks/model.test.ts MODEL_SEED=1234
- * MODEL_RUNS=100 npm test -- test/webhooks/model.test.ts The seed decides all that happens and how it is delivered, but
+ * By hand, for longer or again: MODEL_RUNS=20000 npm run test:faults -- test/webhooks/model.test.ts, or MODEL_SEED=1234
+ * MODEL_RUNS=100 npm run t test/webhooks/model.test.ts. The seed decides all that happens and how it is delivered, but
  * not how the workers' and the processor's responses interleave: a failure that depends on that may take a few runs to
  * come again.
  *
