@@ -14,7 +14,7 @@ import { registerKeyChecks } from './access/key-checks.ts';
 import { type AuditWriter, registerAudit } from './audited-requests.ts';
 import { CsvExports, type CsvLimits, csvLimits } from './csv/csv-exports.ts';
 import { registerDirectRoutes } from './direct-routes.ts';
-import { registerDocs } from './docs/docs.ts';
+import { type OperationTag, registerDocs } from './docs/docs.ts';
 import { RouteIndex } from './docs/route-index.ts';
 import { respondToBrokenRequest, respondToFailure } from './failures/respond-to-failure.ts';
 import { unclearHost } from './input/host-header.ts';
@@ -88,6 +88,8 @@ export interface AppParts extends MetricsParts {
   readonly pauses?: Pauses | undefined;
   /** How long a request may take; 30 s by default. */
   readonly requestDeadlineMs?: number;
+  /** The groups of the operations of the resources. */
+  readonly tags?: readonly OperationTag[];
   /** Adds the routes of every module, with their full paths. */
   readonly registerRoutes: (app: FastifyInstance) => Promise<void>;
 }
@@ -149,7 +151,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   // hook enters.
   registerCause(app, parts.guard, open);
 
-  if (parts.servesApi) await registerDocs(app);
+  if (parts.servesApi) await registerDocs(app, parts.tags);
   registerHealth(app, parts.dependencies, parts.isUnhealthy ?? parts.isStopping);
   registerMetrics(app, parts);
   if (parts.servesApi) await app.register(parts.registerRoutes);

@@ -15,7 +15,7 @@ import { composeConsole } from '#runtime/composition/compose-console.ts';
 import { migrationsFolder } from '#runtime/composition/compose-database.ts';
 import type { EventSettings } from '#runtime/composition/compose-events.ts';
 import { metricLabels } from '#runtime/composition/compose-parts.ts';
-import { registerRoutes } from '#runtime/composition/compose-routes.ts';
+import { operationTags, registerRoutes } from '#runtime/composition/compose-routes.ts';
 import { composeServices, type Services } from '#runtime/composition/compose-services.ts';
 import type { ConsoleConfig } from '#runtime/composition/config.ts';
 import type { ApiKeyRing } from '../../src/http/access/api-key.ts';
@@ -213,6 +213,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     servesApi: true,
     ...pickFrameOptions(options),
     beforeScrape: () => services.measure(),
+    tags: operationTags,
     registerRoutes: async (scope) => {
       const { streamLimits } = options;
       const parts = { processor, sandbox, clock: systemClock, logger, metrics, streamLimits };

@@ -1,6 +1,6 @@
 import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
 import type { Queryable } from '#core/platform/postgres.ts';
-import { type Claim, type ClaimOperation, markOf, type RecordedFailure } from './claim.ts';
+import { type Claim, markOf, type RecordedFailure } from './claim.ts';
 
 export type NewClaim = Pick<
   Claim,
@@ -63,11 +63,7 @@ export class ClaimStore {
   }
 
   /** Reads without a lock, so that it never waits and never blocks other requests. */
-  find(
-    db: Queryable,
-    operation: ClaimOperation,
-    { keyName, key }: IdempotencyKey,
-  ): Promise<StoredClaim | undefined> {
+  find(db: Queryable, operation: string, { keyName, key }: IdempotencyKey): Promise<StoredClaim | undefined> {
     return this.#readOne(db, ofKey, [operation, keyName, key], 'find_claim');
   }
 
@@ -81,7 +77,7 @@ export class ClaimStore {
 
   lockKey(
     tx: Queryable,
-    operation: ClaimOperation,
+    operation: string,
     { keyName, key }: IdempotencyKey,
   ): Promise<StoredClaim | undefined> {
     return this.#readOne(tx, `${ofKey} for update`, [operation, keyName, key]);
@@ -185,7 +181,7 @@ export class ClaimStore {
   }
 
   /** The open claims of these operations. */
-  listOpen(db: Queryable, operations: readonly ClaimOperation[]): Promise<readonly StoredClaim[]> {
+  listOpen(db: Queryable, operations: readonly string[]): Promise<readonly StoredClaim[]> {
     return this.#read(
       db,
       `select ${columns} from till.idempotency_claims where completed_at is null and operation = any($1)`,

@@ -1,29 +1,6 @@
 import { createHmac, hash } from 'node:crypto';
 import type { RequestMark } from '#processor/port/request-mark.ts';
 
-/** The operations that create or change an object at the processor exactly once. */
-export type ClaimOperation =
-  | 'customers.create'
-  | 'customers.update'
-  | 'plans.create'
-  | 'plans.update'
-  | 'payments.create'
-  | 'payments.update'
-  | 'payments.capture'
-  | 'refunds.create'
-  | 'checkouts.create'
-  | 'subscriptions.create'
-  | 'subscriptions.update'
-  | 'subscriptions.pay'
-  | 'payment_methods.create'
-  | 'event_endpoints.create'
-  | 'event_endpoints.update'
-  | 'event_endpoints.rotate'
-  | 'event_endpoints.replay'
-  | 'api_keys.create'
-  | 'meters.create'
-  | 'meters.update';
-
 /** The key name of a claim that no caller can repeat. Names of API keys do not contain this character. */
 export const unrepeatableName = '*';
 
@@ -33,7 +10,8 @@ export function isUnrepeatable({ keyName }: Pick<Claim, 'keyName'>): boolean {
 }
 
 export interface Claim {
-  readonly operation: ClaimOperation;
+  /** The name of the operation, such as `payments.create`. */
+  readonly operation: string;
   /** The caller's idempotency key, or the id of the resource if there is none. */
   readonly key: string;
   /** The name of the API key that the idempotency key belongs to. */

@@ -5,7 +5,7 @@ import { isGone } from '#core/platform/owner-lock.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import { SharedStatement } from '#core/platform/shared-statement.ts';
-import { type Claim, type ClaimOperation, callEndedMs, hashRequest, unrepeatableName } from './claim.ts';
+import { type Claim, callEndedMs, hashRequest, unrepeatableName } from './claim.ts';
 import { keyInFlight, keyReused, reservationInFlight } from './claim-failures.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';
@@ -129,7 +129,7 @@ export class Claims {
   }
 
   /** Waits until the requests of these operations that are in progress now have ended. Fails if that takes too long. */
-  async waitForRunning(operations: readonly ClaimOperation[]): Promise<void> {
+  async waitForRunning(operations: readonly string[]): Promise<void> {
     const { claims, database } = this.#parts;
     const giveUpAtMs = performance.now() + this.waitMs;
     for (const claim of await claims.listOpen(database, operations))

@@ -5,7 +5,7 @@ import { auditOperation, auditReplay, confirmCaller, isAudited } from '#core/pla
 import type { Logger } from '#core/platform/logger.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { inSpan } from '#core/platform/tracing.ts';
-import { type Claim, type ClaimOperation, callEndedMs, hashRequest, isUnrepeatable } from './claim.ts';
+import { type Claim, callEndedMs, hashRequest, isUnrepeatable } from './claim.ts';
 import { ClaimEnded, declined, keyInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
 import { admissionOf, type ClaimParts, Claims, type OwnClaim } from './claims.ts';
@@ -222,7 +222,7 @@ export class IdempotencyService {
 
   /** The object of an earlier request with this idempotency key. */
   async findParent(
-    { name }: { readonly name: ClaimOperation },
+    { name }: { readonly name: string },
     key: IdempotencyKey,
   ): Promise<string | null | undefined> {
     const { claims, database } = this.#parts;
@@ -230,7 +230,7 @@ export class IdempotencyService {
   }
 
   /** Waits until the requests of these operations that are in progress now have ended. Fails if that takes too long. */
-  waitForRunning(operations: readonly ClaimOperation[]): Promise<void> {
+  waitForRunning(operations: readonly string[]): Promise<void> {
     return this.#claims.waitForRunning(operations);
   }
 

@@ -1,9 +1,8 @@
 import type { Transaction } from '#core/platform/postgres.ts';
-import type { ClaimOperation } from './claim.ts';
 import type { CheckedOperation } from './operation.ts';
 
 interface LocalSteps<Request, Result> {
-  readonly name: ClaimOperation;
+  readonly name: string;
   /** The object to change. Null when one is created. */
   parentIdOf(request: Request): string | null;
   /** Throws if the request must be refused. */

@@ -2,7 +2,7 @@ import type { Failure } from '#core/errors.ts';
 import type { Logger } from '#core/platform/logger.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import type { LookUp, Marked, RequestMark } from '#processor/port/request-mark.ts';
-import { type Claim, type ClaimOperation, lostClaimAgeMs, type RecordedFailure } from './claim.ts';
+import { type Claim, lostClaimAgeMs, type RecordedFailure } from './claim.ts';
 import { keyReused, reservationInFlight } from './claim-failures.ts';
 
 /**
@@ -11,7 +11,7 @@ import { keyReused, reservationInFlight } from './claim-failures.ts';
  * processor.
  */
 interface Steps<Request, Prepared, Effect, Result> {
-  readonly name: ClaimOperation;
+  readonly name: string;
   /** The id of the changed object, or of the parent of a new one, if there is one. */
   parentIdOf(request: Request): string | null;
   /** Calls the processor. No transaction is open during the call. */

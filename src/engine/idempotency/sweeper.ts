@@ -1,6 +1,5 @@
 import { runAs } from '#core/platform/cause.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
-import type { ClaimOperation } from './claim.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
 import type { Operation } from './operation.ts';
 import { settleAbandoned, settleInTurn } from './settle-abandoned.ts';
@@ -20,17 +19,22 @@ const pruneBatchesMax = 50;
 /** A failed write leaves at most one claim, so only a long outage leaves more. The sweeper settles the rest. */
 const claimsPerObject = 20;
 
+export type SweptOperation = Operation<unknown, unknown, unknown, unknown>;
+
 interface SweeperParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly claims: ClaimStore;
-  readonly operations: Readonly<Record<ClaimOperation, Operation<unknown, unknown, unknown, unknown>>>;
+  /** Every operation that has an idempotency key. */
+  readonly operations: readonly SweptOperation[];
 }
 
 /** Resolves abandoned claims by looking up what they created. */
 export class Sweeper {
   readonly #parts: SweeperParts;
+  readonly #operations: ReadonlyMap<string, SweptOperation>;
 
   constructor(parts: SweeperParts) {
     this.#parts = parts;
+    this.#operations = new Map(parts.operations.map((operation) => [operation.name, operation]));
   }
 
   sweep(signal?: AbortSignal): Promise<void> {
@@ -39,9 +43,9 @@ export class Sweeper {
 
   /** Settles the abandoned claims on an object, except one, for a caller that has the turn of the object. */
   async settleOf(parentId: string, exceptId: string | null): Promise<void> {
-    const { database, claims, operations } = this.#parts;
+    const { database, claims } = this.#parts;
     for (const claim of await claims.listAbandonedOf(database, parentId, claimsPerObject)) {
-      const operation = operations[claim.operation];
+      const operation = this.#operationOf(claim);
       if (claim.resourceId === exceptId || operation.inTurn === undefined) continue;
       await settleInTurn(this.#parts, operation, claim, async () => 'nothing created');
     }
@@ -68,8 +72,8 @@ export class Sweeper {
   }
 
   async #settle(claim: StoredClaim): Promise<void> {
-    const { claims, operations, logger } = this.#parts;
-    const settled = await settleAbandoned(this.#parts, operations[claim.operation], claim, async (tx) => {
+    const { claims, logger } = this.#parts;
+    const settled = await settleAbandoned(this.#parts, this.#operationOf(claim), claim, async (tx) => {
       if (claim.attemptAgeMs > settledAgeMs && (await claims.remove(tx, claim))) return 'removed';
       await claims.postpone(tx, claim);
       return 'nothing created';
@@ -78,5 +82,11 @@ export class Sweeper {
       { operation: claim.operation, resourceId: claim.resourceId, settled },
       'abandoned claim resolved',
     );
+  }
+
+  #operationOf({ operation }: StoredClaim): SweptOperation {
+    const known = this.#operations.get(operation);
+    if (known === undefined) throw new Error(`unknown operation of a claim: ${operation}`);
+    return known;
   }
 }

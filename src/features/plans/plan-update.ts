@@ -9,7 +9,6 @@ import {
   refuseGroupOfAddOn,
 } from '#core/model/plan.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
-import type { ClaimOperation } from '#engine/idempotency/claim.ts';
 import {
   type CheckedReservingOperation,
   type ReleasedClaim,
@@ -25,11 +24,7 @@ import {
 import type { PlanParts } from './plan-creation.ts';
 
 /** The operations that give plans to subscriptions. */
-const joiningOperations: readonly ClaimOperation[] = [
-  'checkouts.create',
-  'subscriptions.create',
-  'subscriptions.update',
-];
+const joiningOperations = ['checkouts.create', 'subscriptions.create', 'subscriptions.update'];
 
 export type PlanUpdate = UpdateOperation<Plan, PlanChange, ChangedPlanFacts>;
 type AddOnUpdate = CheckedReservingOperation<

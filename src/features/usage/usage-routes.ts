@@ -21,7 +21,7 @@ import type { UsageService } from './usage-service.ts';
 
 const path = '/api/v1/usage';
 
-interface UsageServices {
+export interface UsageServices {
   readonly usage: UsageService;
   readonly consumption: UsageConsumption;
   readonly reading: UsageReading;

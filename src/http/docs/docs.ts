@@ -9,21 +9,14 @@ import { moveToComponents, shareParameters } from './components.ts';
 import { registerDocPages } from './doc-pages.ts';
 import { addProblemResponses } from './problem-responses.ts';
 
-/** The groups of operations, in the order in which the reference shows them. */
-const tags = [
-  { name: 'customers', description: 'People or companies that pay you.' },
-  { name: 'payment methods', description: 'Saved cards, passed through from the processor.' },
-  { name: 'portal', description: "The processor's pages for customers: cards, invoices, cancellation." },
-  { name: 'plans', description: 'The price and the billing interval of a subscription.' },
-  { name: 'payments', description: 'One-time payments and their refunds.' },
-  { name: 'subscriptions', description: 'Recurring payments.' },
-  { name: 'entitlements', description: 'What customers may use now.' },
-  { name: 'usage', description: 'What customers use of each meter, counted and limited.' },
-  { name: 'invoices', description: 'Bills for subscriptions. Read-only.' },
-  {
-    name: 'checkouts',
-    description: 'Pages of the processor on which customers subscribe, pay or save a card.',
-  },
+/** A group of operations. */
+export interface OperationTag {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** The groups of operations that belong to no resource, in the order in which the reference shows them. */
+const commonTags: readonly OperationTag[] = [
   {
     name: 'api keys',
     description: 'API keys for applications, each with a name and the scopes that it needs.',
@@ -45,8 +38,11 @@ const tags = [
   },
 ];
 
-/** The interactive reference and its OpenAPI document, both generated from the schemas that validate and serialise. */
-export async function registerDocs(app: FastifyInstance): Promise<void> {
+/**
+ * The interactive reference and its OpenAPI document, both generated from the schemas that validate and serialise. The
+ * `tags` are those of the resources.
+ */
+export async function registerDocs(app: FastifyInstance, tags: readonly OperationTag[] = []): Promise<void> {
   const failures = new Map<unknown, readonly FailureCode[]>();
   await app.register(swagger, {
     openapi: {
@@ -60,7 +56,7 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: '/', description: 'This service' }],
-      tags,
+      tags: [...tags, ...commonTags],
       components: {
         securitySchemes: {
           apiKey: {

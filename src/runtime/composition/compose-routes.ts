@@ -6,23 +6,7 @@ import { registerEventRoutes } from '#engine/events/feed/event-routes.ts';
 import type { StreamLimits } from '#engine/events/feed/event-streams.ts';
 import { registerWebhookEventRoutes } from '#engine/webhooks/webhook-event-routes.ts';
 import { registerWebhookRoutes } from '#engine/webhooks/webhook-routes.ts';
-import { registerCheckoutRoutes } from '#features/checkouts/checkout-routes.ts';
-import { registerCustomerRoutes } from '#features/customers/customer-routes.ts';
-import { registerInvoiceRoutes } from '#features/invoices/invoice-routes.ts';
-import { registerPaymentMethodRoutes } from '#features/payment-methods/payment-method-routes.ts';
-import { registerCaptureRoutes } from '#features/payments/capture-routes.ts';
-import { registerPaymentRoutes } from '#features/payments/payment-routes.ts';
-import { registerPaymentUpdateRoutes } from '#features/payments/payment-update-routes.ts';
-import { registerRefundRoutes } from '#features/payments/refund-routes.ts';
-import { registerPlanRoutes } from '#features/plans/plan-routes.ts';
-import { registerPortalRoutes } from '#features/portal/portal-routes.ts';
-import { registerSubscriptionPreviewRoutes } from '#features/subscriptions/changes/subscription-preview-routes.ts';
-import { registerSubscriptionUpdateRoutes } from '#features/subscriptions/changes/subscription-update-routes.ts';
-import { registerEntitlementRoutes } from '#features/subscriptions/entitlements/entitlement-routes.ts';
-import { registerSubscriptionPaymentRoutes } from '#features/subscriptions/paying/subscription-payment-routes.ts';
-import { registerSubscriptionRoutes } from '#features/subscriptions/subscription-routes.ts';
-import { registerMeterRoutes } from '#features/usage/meter-routes.ts';
-import { registerUsageRoutes } from '#features/usage/usage-routes.ts';
+import { features } from '#features/features.ts';
 import { registerAttentionRoutes } from '#operators/attention/attention-routes.ts';
 import { registerAuditRoutes } from '#operators/audit/audit-routes.ts';
 import { registerCurrentKeyRoutes } from '#operators/keys/current-key-routes.ts';
@@ -46,33 +30,16 @@ interface RouteParts extends Pick<PlatformParts, 'clock' | 'logger' | 'metrics'>
   readonly streamLimits?: Partial<StreamLimits> | undefined;
 }
 
+/** The groups of the operations of all resources. */
+export const operationTags = features.flatMap(({ tags = [] }) => tags);
+
 export async function registerRoutes(
   app: FastifyInstance,
   services: Services,
   parts: RouteParts,
 ): Promise<void> {
-  const { customers, plans, payments, refunds, subscriptions, invoices, entitlements } = services;
-  registerCustomerRoutes(app, {
-    customers,
-    expireCheckouts: (customerId) => services.checkouts.expireOfCustomer(customerId),
-    correctSubscriptions: (customerId) => subscriptions.correctOfCustomer(customerId),
-  });
-  registerPaymentMethodRoutes(app, services.paymentMethods);
-  registerPortalRoutes(app, services.portal);
-  registerPlanRoutes(app, plans);
-  registerPaymentRoutes(app, payments, customers);
-  registerPaymentUpdateRoutes(app, payments);
-  registerCaptureRoutes(app, payments);
-  registerRefundRoutes(app, refunds, customers);
-  registerSubscriptionRoutes(app, subscriptions, entitlements, customers);
-  registerEntitlementRoutes(app, entitlements, subscriptions);
-  registerSubscriptionUpdateRoutes(app, subscriptions, entitlements);
-  registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
-  registerSubscriptionPreviewRoutes(app, subscriptions);
-  registerMeterRoutes(app, services.meters);
-  registerUsageRoutes(app, services);
-  registerInvoiceRoutes(app, invoices, customers);
-  registerCheckoutRoutes(app, services.checkouts, customers);
+  const { customers, payments } = services;
+  for (const feature of features) feature.routes?.(app, services);
   registerEventRoutes(app, {
     ...parts,
     customers,

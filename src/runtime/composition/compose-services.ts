@@ -34,6 +34,7 @@ import { LostObjects } from '#features/checkouts/lost-objects.ts';
 import { CustomerService } from '#features/customers/customer-service.ts';
 import { customerList } from '#features/customers/customer-store.ts';
 import type { LostCustomers } from '#features/customers/lost-customers.ts';
+import { features } from '#features/features.ts';
 import { InvoiceService } from '#features/invoices/invoice-service.ts';
 import { invoiceList } from '#features/invoices/invoice-store.ts';
 import { mirroredLists } from '#features/mirrored-lists.ts';
@@ -53,7 +54,6 @@ import { SubscriptionService } from '#features/subscriptions/subscription-servic
 import { subscriptionList } from '#features/subscriptions/subscription-store.ts';
 import { SubscriptionTurns } from '#features/subscriptions/turns/subscription-turns.ts';
 import { TurnStore } from '#features/subscriptions/turns/turn-store.ts';
-import type { MeterService } from '#features/usage/meter-service.ts';
 import { UsageDaysStore } from '#features/usage/usage-days-store.ts';
 import { UsageErasureStore } from '#features/usage/usage-erasure-store.ts';
 import { AuditLog } from '#operators/audit/audit-log.ts';
@@ -141,15 +141,16 @@ export function composeServices(given: ServiceParts) {
     endpoints.dispatcher.nudge();
     parts.reportWork?.();
   });
-  const sweeper = composeSweeper(parts, {
-    ...{ claims, domain, endpoints: endpoints.endpoints, meters: usage.meters },
+  const context = { ...domain, ...usage };
+  const sweeper = new Sweeper({
+    ...{ ...parts, claims },
+    operations: [
+      ...features.flatMap((feature) => feature.operations?.(context) ?? []),
+      ...endpointOperations(endpoints.endpoints),
+      domain.keys.creation,
+    ],
   });
-  const webhooks = composeWebhooks({
-    ...parts,
-    ...domain,
-    mirrors,
-    lostCustomers,
-  });
+  const webhooks = composeWebhooks({ ...parts, ...domain, mirrors, lostCustomers });
   const accountImport = composeImport(parts, stores, { ...domain, inbox: webhooks.inbox });
   const overview = composeOverview({ ...parts, stores, webhookEvents: webhooks.webhookEvents });
   /** Updates the gauges. */
@@ -186,45 +187,8 @@ export function composeServices(given: ServiceParts) {
   };
 }
 
-interface SweptParts {
-  readonly claims: ClaimStore;
-  readonly domain: Domain;
-  readonly endpoints: EndpointService;
-  readonly meters: MeterService;
-}
-
-/** The sweeper knows every operation that has an idempotency key. */
-function composeSweeper(
-  { database, logger }: Composed,
-  { claims, domain, endpoints, meters }: SweptParts,
-): Sweeper {
-  return new Sweeper({
-    database,
-    claims,
-    operations: {
-      'customers.create': domain.customers.creation,
-      'customers.update': domain.customers.updating,
-      'plans.create': domain.plans.creation,
-      'plans.update': domain.plans.updating,
-      'payments.create': domain.payments.creation,
-      'payments.update': domain.payments.updating,
-      'payments.capture': domain.payments.captures,
-      'refunds.create': domain.refunds.creation,
-      'checkouts.create': domain.checkouts.creation,
-      'subscriptions.create': domain.subscriptions.creation,
-      'subscriptions.update': domain.subscriptions.updating,
-      'subscriptions.pay': domain.subscriptions.paying,
-      'payment_methods.create': domain.paymentMethods.creation,
-      'api_keys.create': domain.keys.creation,
-      'event_endpoints.create': endpoints.creation,
-      'event_endpoints.update': endpoints.updating,
-      'event_endpoints.rotate': endpoints.rotation,
-      'event_endpoints.replay': endpoints.replaying,
-      'meters.create': meters.creation,
-      'meters.update': meters.updating,
-    },
-    logger,
-  });
+function endpointOperations({ creation, updating, rotation, replaying }: EndpointService) {
+  return [creation, updating, rotation, replaying];
 }
 
 /** The services behind the API. */

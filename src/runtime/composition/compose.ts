@@ -27,7 +27,7 @@ import { composeConsole } from './compose-console.ts';
 import { closeTimeoutMs, describeAddress, type OpenedDatabase, openReplica } from './compose-database.ts';
 import { composeMetrics, noteProcesses, processesDependency, Retirement } from './compose-member.ts';
 import { metricLabels, openCache, openProcessor, openTelemetry } from './compose-parts.ts';
-import { registerRoutes } from './compose-routes.ts';
+import { operationTags, registerRoutes } from './compose-routes.ts';
 import { explainPort, openResets } from './compose-sandbox.ts';
 import { composeServices, type Services } from './compose-services.ts';
 import type { Config } from './config.ts';
@@ -207,6 +207,7 @@ async function composeApp(start: Start, input: AppInput): Promise<FastifyInstanc
       return services.measure();
     },
     readMetrics: composeMetrics(metrics, parent),
+    tags: operationTags,
     registerRoutes: async (scope) => {
       await registerRoutes(scope, services, {
         processor,

@@ -1,0 +1,14 @@
+import type { Feature } from '#engine/feature.ts';
+import type { CustomerService } from '../customers/customer-service.ts';
+import { registerInvoiceRoutes } from './invoice-routes.ts';
+import type { InvoiceService } from './invoice-service.ts';
+
+interface Context {
+  readonly invoices: InvoiceService;
+  readonly customers: CustomerService;
+}
+
+export const invoiceFeature: Feature<Context> = {
+  tags: [{ name: 'invoices', description: 'Bills for subscriptions. Read-only.' }],
+  routes: (app, { invoices, customers }) => registerInvoiceRoutes(app, invoices, customers),
+};

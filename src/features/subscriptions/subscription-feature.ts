@@ -1,0 +1,30 @@
+import type { Feature } from '#engine/feature.ts';
+import type { CustomerService } from '../customers/customer-service.ts';
+import { registerSubscriptionPreviewRoutes } from './changes/subscription-preview-routes.ts';
+import { registerSubscriptionUpdateRoutes } from './changes/subscription-update-routes.ts';
+import { registerEntitlementRoutes } from './entitlements/entitlement-routes.ts';
+import type { EntitlementService } from './entitlements/entitlement-service.ts';
+import { registerSubscriptionPaymentRoutes } from './paying/subscription-payment-routes.ts';
+import { registerSubscriptionRoutes } from './subscription-routes.ts';
+import type { SubscriptionService } from './subscription-service.ts';
+
+interface Context {
+  readonly subscriptions: SubscriptionService;
+  readonly entitlements: EntitlementService;
+  readonly customers: CustomerService;
+}
+
+export const subscriptionFeature: Feature<Context> = {
+  tags: [
+    { name: 'subscriptions', description: 'Recurring payments.' },
+    { name: 'entitlements', description: 'What customers may use now.' },
+  ],
+  routes: (app, { subscriptions, entitlements, customers }) => {
+    registerSubscriptionRoutes(app, subscriptions, entitlements, customers);
+    registerEntitlementRoutes(app, entitlements, subscriptions);
+    registerSubscriptionUpdateRoutes(app, subscriptions, entitlements);
+    registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
+    registerSubscriptionPreviewRoutes(app, subscriptions);
+  },
+  operations: ({ subscriptions }) => [subscriptions.creation, subscriptions.updating, subscriptions.paying],
+};
