@@ -448,27 +448,20 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'features/subscriptions/entitlements/entitlement-store.ts',
     'features/subscriptions/subscription-store.ts',
     'features/usage/usage-period-store.ts',
-    'operators/overview/overview-count-store.ts',
     'operators/attention/attention-store.ts',
     'features/checkouts/checkout-store.ts',
   ],
   payments: [
     'features/payments/payment-store.ts',
     'features/payments/refund-store.ts',
-    'operators/overview/overview-count-store.ts',
     'operators/attention/attention-store.ts',
   ],
-  refunds: [
-    'features/payments/refund-store.ts',
-    'features/payments/payment-store.ts',
-    'operators/overview/overview-count-store.ts',
-  ],
+  refunds: ['features/payments/refund-store.ts', 'features/payments/payment-store.ts'],
   subscriptions: [
     'features/subscriptions/subscription-store.ts',
     'features/subscriptions/entitlements/entitlement-store.ts',
     'features/invoices/invoice-store.ts',
     'features/payments/payment-store.ts',
-    'operators/overview/overview-count-store.ts',
     'features/plans/plan-store.ts',
     'operators/attention/attention-store.ts',
   ],
@@ -493,10 +486,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   console_sessions: ['operators/console/sessions/session-store.ts'],
   console_sign_ins: ['operators/console/sessions/session-store.ts'],
   overview_cells: ['operators/overview/overview-store.ts'],
-  overview_subscribers: [
-    'operators/overview/overview-store.ts',
-    'operators/overview/overview-count-store.ts',
-  ],
+  overview_subscribers: ['operators/overview/overview-store.ts'],
   overview_moves: ['operators/overview/move-store.ts'],
   overview_progress: ['operators/overview/overview-store.ts'],
   group_reservations: [
@@ -509,7 +499,6 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'features/invoices/invoice-store.ts',
     'features/subscriptions/subscription-store.ts',
     'features/payments/payment-store.ts',
-    'operators/overview/overview-count-store.ts',
     'operators/attention/attention-store.ts',
   ],
   // Readers; erasure; the queue of deliveries; their list; demo data.

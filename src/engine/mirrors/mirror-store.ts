@@ -40,6 +40,13 @@ export class MirrorStore<Row extends { readonly id: string }> {
     return db.query(sql, [from, to, limit], `find_${name}_between`);
   }
 
+  /** Rows in the order of their ids, without values of other rows. */
+  listAfter(db: Queryable, afterId: string | null, limit: number): Promise<readonly Row[]> {
+    const { name, ownColumns } = this.#table;
+    const sql = `select ${ownColumns} from till.${name} where $1::uuid is null or id > $1 order by id limit $2`;
+    return db.query(sql, [afterId, limit]);
+  }
+
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Row[]> {
     const { name, columns } = this.#table;
     const sql = `select ${columns} from till.${name} where ${this.#key} = ${anyOf('$1', 'text')}`;

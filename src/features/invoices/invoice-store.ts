@@ -131,6 +131,16 @@ export class InvoiceStore extends MirrorStore<Invoice> {
     return findByAmounts(db, invoiceTable, invoiceFacets, amounts, limit);
   }
 
+  /** Which of these subscriptions have a paid invoice over more than zero, by the processor's ids. */
+  async findPaidSubscriptions(db: Queryable, keys: readonly string[]): Promise<readonly string[]> {
+    const rows = await db.query<{ key: string }>(
+      `select distinct processor_subscription_id as key from till.invoices
+       where processor_subscription_id = any($1) and status = 'paid' and amount_paid > 0`,
+      [keys],
+    );
+    return rows.map(({ key }) => key);
+  }
+
   /** The values of these invoices that other rows show, by the processor's ids. */
   findIds(db: Queryable, keys: readonly string[]): Promise<readonly LinkedInvoice[]> {
     const sql = `select processor_invoice_id as key, id, status,

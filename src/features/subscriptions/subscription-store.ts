@@ -136,6 +136,20 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
     return db.query(sql, [ids], 'find_paid_until');
   }
 
+  /** Ordered by customer and id, without values of other rows. */
+  listByCustomer(
+    db: Queryable,
+    after: Pick<Subscription, 'customerId' | 'id'> | undefined,
+    limit: number,
+  ): Promise<readonly Subscription[]> {
+    return db.query(
+      `select ${ownColumns} from till.subscriptions
+       where $1::uuid is null or (customer_id >= $1 and (customer_id, id) > ($1, $2))
+       order by customer_id, id limit $3`,
+      [after?.customerId ?? null, after?.id ?? null, limit],
+    );
+  }
+
   listOpenOfCustomer(db: Queryable, customerId: string): Promise<readonly Subscription[]> {
     return db.query(
       `select ${columns} from till.subscriptions

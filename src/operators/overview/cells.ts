@@ -1,3 +1,4 @@
+import type { Queryable } from '#core/platform/postgres.ts';
 import type { TimeZone } from '#core/platform/time-zone.ts';
 import type { StoredEvent } from '#engine/events/feed/stored-event.ts';
 import type { SubscriptionView } from '#features/subscriptions/subscription-view.ts';
@@ -67,9 +68,25 @@ function isCountedType(objectType: string): objectType is CountedObject['type'] 
   return Object.hasOwn(countedFields, objectType);
 }
 
-/** The plans whose prices the changes need. */
-export function planIdsOf(changes: readonly Change[]): readonly string[] {
-  const drafts = changes.flatMap(({ before, after }) => (before === null ? [after] : [before, after]));
+export interface PlanReader {
+  find(db: Queryable, ids: readonly string[]): Promise<readonly (PricedPlan & { readonly id: string })[]>;
+}
+
+export type Plans = ReadonlyMap<string, PricedPlan>;
+
+/** The plans whose prices these objects need. The price of a plan never changes. */
+export async function findPrices(db: Queryable, plans: PlanReader, drafts: readonly Draft[]): Promise<Plans> {
+  const ids = planIdsOf(drafts);
+  const found = ids.length === 0 ? [] : await plans.find(db, ids);
+  return new Map(found.map((plan) => [plan.id, plan]));
+}
+
+/** The objects of the changes, before and after each. */
+export function draftsOf(changes: readonly Change[]): readonly Draft[] {
+  return changes.flatMap(({ before, after }) => (before === null ? [after] : [before, after]));
+}
+
+export function planIdsOf(drafts: readonly Draft[]): readonly string[] {
   const subscriptions = drafts.filter(({ type }) => type === 'subscription');
   return [...new Set(subscriptions.flatMap(({ view }) => [String(view['planId']), ...addOnPlanIdsOf(view)]))];
 }
@@ -95,6 +112,11 @@ export class CellSum {
 
   addAll(cells: readonly Cell[], sign: 1 | -1 = 1): void {
     for (const cell of cells) this.add(cell, sign);
+  }
+
+  /** Adds what an object adds to the numbers that rows alone determine. */
+  addObject(object: CountedObject, zone: TimeZone): void {
+    for (const one of contributionsOf(object, zone)) this.add({ ...one, day: one.day ?? now });
   }
 
   /** Adds what a change adds to the numbers, and subtracts what its object added before. */
@@ -126,8 +148,6 @@ export class CellSum {
   }
 }
 
-export type Plans = ReadonlyMap<string, PricedPlan>;
-
 /** A change, with the plans of its object. */
 export interface PricedChange {
   readonly createdAtMs: number;
@@ -140,7 +160,7 @@ export function pricedChange({ createdAtMs, before, after }: Change, plans: Plan
 }
 
 /** Events contain views, so a parsed object of an event is a view. */
-function priced({ type, view }: Draft, plans: Plans): CountedObject {
+export function priced({ type, view }: Draft, plans: Plans): CountedObject {
   if (type !== 'subscription') return { type, view } as unknown as CountedObject;
   const plan = pricedPlan(String(view['planId']), plans);
   const addOnPlans = addOnPlanIdsOf(view).map((planId) => pricedPlan(planId, plans));

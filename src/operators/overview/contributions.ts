@@ -5,15 +5,15 @@ import type { RefundView } from '#features/payments/refund-view.ts';
 import type { SubscriptionView } from '#features/subscriptions/subscription-view.ts';
 
 /** The statuses of a subscription that the overview counts. */
-export const countedStatuses = ['active', 'trialing', 'past_due', 'unpaid'] as const;
+const countedStatuses = ['active', 'trialing', 'past_due', 'unpaid'] as const;
 type CountedStatus = (typeof countedStatuses)[number];
 
 /** The statuses whose subscriptions are revenue. */
-export const recurringStatuses = ['active', 'past_due'] as const;
+const recurringStatuses = ['active', 'past_due'] as const;
 export type RecurringStatus = (typeof recurringStatuses)[number];
 
 /** The statuses of a dispute in which the processor has taken the money back. An inquiry takes no money. */
-export const withdrawnStatuses = ['needs_response', 'under_review', 'lost'] as const;
+const withdrawnStatuses = ['needs_response', 'under_review', 'lost'] as const;
 
 export type PricedPlan = Pick<Plan, 'amount' | 'currency' | 'interval' | 'intervalCount'>;
 
@@ -44,7 +44,7 @@ export type CountedSubscription = CountedObject & { readonly type: 'subscription
 
 export const countedTypes = ['payment', 'refund', 'subscription'] as const;
 
-/** The contributions of an object to the overview. `OverviewCountStore` computes the same in SQL, for all rows. */
+/** The contributions of an object to the overview, whether its events are counted or its row. */
 export function contributionsOf(object: CountedObject, zone: TimeZone): readonly Contribution[] {
   if (object.type === 'payment') return ofPayment(object.view, zone);
   if (object.type === 'refund') return ofRefund(object.view, zone);

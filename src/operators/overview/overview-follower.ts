@@ -14,24 +14,18 @@ import {
   type Change,
   type CountedEvent,
   changeOf,
+  draftsOf,
+  findPrices,
   now,
   type PricedChange,
-  planIdsOf,
   pricedChange,
 } from './cells.ts';
-import { countedTypes, type PricedPlan } from './contributions.ts';
+import { countedTypes } from './contributions.ts';
 import { type CountedMove, turnMovesOf } from './move.ts';
 import type { MoveStore } from './move-store.ts';
-import { type CountedTable, countedTables, countSubscribers } from './overview-count-store.ts';
 import type { OverviewProgress, OverviewStore } from './overview-store.ts';
-import {
-  type AmountChange,
-  amountChangesOf,
-  keyOf,
-  type Subscriber,
-  SubscriberMoves,
-  totalMetric,
-} from './subscription-moves.ts';
+import { RowCounter, type RowReaders } from './row-counter.ts';
+import { type AmountChange, amountChangesOf, keyOf, SubscriberMoves } from './subscription-moves.ts';
 
 /** About 20 ms of work: short for requests that wait for the lock, and long compared with the cost of a commit. */
 const eventsPerBatch = 2_000;
@@ -42,10 +36,6 @@ const requestTimeMsMax = 1_000;
 const horizonDelayMs = 5;
 /** A million events per run of the background work. The next run continues. */
 const batchesPerRunMax = 500;
-/** A few tenths of a second for each statement. */
-const rowsPerBatch = 100_000;
-/** The same for customers, each with a few subscriptions. */
-const customersPerBatch = 20_000;
 /** Another process holds the lock for the time of a batch, or counts all rows, which takes seconds. */
 const lockTimeoutMs = 500;
 /** Another process counts a batch of events within milliseconds, so one of these attempts succeeds. */
@@ -74,9 +64,7 @@ interface FollowerParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly store: OverviewStore;
   readonly moves: Pick<MoveStore, 'add' | 'moveBackToToday'>;
   readonly events: EventReader;
-  readonly plans: {
-    find(db: Queryable, ids: readonly string[]): Promise<readonly (PricedPlan & { readonly id: string })[]>;
-  };
+  readonly rows: RowReaders;
   readonly timeZone: TimeZone;
 }
 
@@ -94,9 +82,11 @@ interface CountedBatch {
  */
 export class OverviewFollower {
   readonly #parts: FollowerParts;
+  readonly #counter: RowCounter;
 
   constructor(parts: FollowerParts) {
     this.#parts = parts;
+    this.#counter = new RowCounter(parts.rows, parts.store, parts.timeZone);
   }
 
   /** Whether all rows were counted with the days of the current time zone. */
@@ -163,11 +153,10 @@ export class OverviewFollower {
         if (progress === undefined) return undefined;
         const position = progress.position ?? horizon;
         const difference = new CellSum();
-        for (const table of countedTables) await this.#countTable(tx, table, difference, signal);
         const later = await this.#readLater(tx, position);
         difference.addAll(later.cells, -1);
-        const subscribers = { later: later.amounts, isFirst: progress.position === null };
-        await this.#countSubscribers(tx, subscribers, difference, signal);
+        const isFirst = progress.position === null;
+        await this.#counter.count({ tx, sum: difference, signal, later: later.amounts, isFirst });
         difference.addAll(await store.readComputable(tx), -1);
         const corrected = difference.all();
         await store.moveToSnapshot(tx, position, timeZone.name);
@@ -201,48 +190,6 @@ export class OverviewFollower {
       isMore = batch.size === eventsPerBatch;
     }
     return { cells: cells.computable(), amounts };
-  }
-
-  async #countTable(
-    tx: Queryable,
-    table: CountedTable,
-    sum: CellSum,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const timeZone = this.#parts.timeZone.name;
-    let afterId: string | undefined;
-    do {
-      signal?.throwIfAborted();
-      const counted = await table.count(tx, { afterId, limit: rowsPerBatch, timeZone });
-      sum.addAll(counted.cells);
-      afterId = counted.lastId;
-    } while (afterId !== undefined);
-  }
-
-  /**
-   * Corrects the amounts of all subscribers, and adds them up. Paid invoices show who was a subscriber before the first
-   * count.
-   */
-  async #countSubscribers(
-    tx: Queryable,
-    { later, isFirst }: { readonly later: ReadonlyMap<string, bigint>; readonly isFirst: boolean },
-    sum: CellSum,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const { store } = this.#parts;
-    let afterId: string | undefined;
-    do {
-      signal?.throwIfAborted();
-      const counted = await countSubscribers(tx, { afterId, limit: customersPerBatch, isFirst });
-      const subscribers = counted.map(({ customerId, currency, amount: shown, hasPaid }): Subscriber => {
-        const amount = shown - (later.get(keyOf({ customerId, currency })) ?? 0n);
-        return { customerId, currency, amount, wasSubscriber: amount > 0n || hasPaid };
-      });
-      await store.putSubscribers(tx, subscribers);
-      for (const { currency, amount } of subscribers)
-        sum.add({ day: now, currency, metric: totalMetric, count: amount > 0n ? 1 : 0, amount });
-      afterId = subscribers.at(-1)?.customerId;
-    } while (afterId !== undefined);
   }
 
   /** Counts the next events. Undefined if another process changes the numbers, or the first count is missing. */
@@ -315,10 +262,7 @@ export class OverviewFollower {
       const change = changeOf(event);
       return change === undefined ? [] : [change];
     });
-    const ids = planIdsOf(changes);
-    // The price of a plan never changes.
-    const found = ids.length === 0 ? [] : await this.#parts.plans.find(tx, ids);
-    const plans = new Map(found.map((plan) => [plan.id, plan]));
+    const plans = await findPrices(tx, this.#parts.rows.plans, draftsOf(changes));
     return changes.map((change) => pricedChange(change, plans));
   }
 }

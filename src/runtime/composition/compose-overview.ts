@@ -28,7 +28,7 @@ export function composeOverview(parts: OverviewParts) {
     store,
     moves,
     events: new EventStore(),
-    plans: parts.stores.plans,
+    rows: parts.stores,
     timeZone,
   });
   const overview = new OverviewService({ ...parts, store, moves, timeZone, follower: overviewFollower });
