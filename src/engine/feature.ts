@@ -1,6 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { OperationTag } from '#http/docs/docs.ts';
+import type { EventTypes } from './events/event.ts';
+import type { ObjectKind } from './events/outbox/object-kind.ts';
 import type { SweptOperation } from './idempotency/sweeper.ts';
+import type { EventRule } from './sync/event-rule.ts';
+import type { MirrorsBySubject } from './sync/mirrors-by-subject.ts';
 
 /**
  * Everything that a resource announces to the rest of the service. `Context` is what it needs of the composition: the
@@ -12,4 +16,11 @@ export interface Feature<Context = never> {
   readonly routes?: (app: FastifyInstance, context: Context) => void;
   /** All operations with an idempotency key. The sweeper settles those that were abandoned. */
   readonly operations?: (context: Context) => readonly SweptOperation[];
+  /** The types of its events. */
+  readonly events?: readonly EventTypes[];
+  /** The objects whose changes are events. */
+  readonly kinds?: (context: Context) => readonly ObjectKind[];
+  /** The mirrors that apply events of the processor, in the order in which every transaction locks their tables. */
+  readonly subjects?: (context: Context) => Partial<MirrorsBySubject>;
+  readonly rules?: (context: Context) => readonly EventRule[];
 }

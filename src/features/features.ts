@@ -1,3 +1,4 @@
+import { type EventTypes, namesOf } from '#engine/events/event.ts';
 import { checkoutFeature } from './checkouts/checkout-feature.ts';
 import { customerFeature } from './customers/customer-feature.ts';
 import { invoiceFeature } from './invoices/invoice-feature.ts';
@@ -8,7 +9,10 @@ import { portalFeature } from './portal/portal-feature.ts';
 import { subscriptionFeature } from './subscriptions/subscription-feature.ts';
 import { usageFeature } from './usage/usage-feature.ts';
 
-/** In the order in which people see them. */
+/**
+ * In the order in which people see them. Their mirrors apply the events of a batch in this order too, so that every
+ * transaction locks the tables in one order.
+ */
 export const features = [
   customerFeature,
   paymentMethodFeature,
@@ -20,3 +24,10 @@ export const features = [
   invoiceFeature,
   checkoutFeature,
 ] as const;
+
+/** The types of all events. Those that report no change of an object come last. */
+export const eventTypes: readonly EventTypes[] = features
+  .flatMap<EventTypes>(({ events = [] }) => events)
+  .toSorted((a, b) => Number(a.shownBy === undefined) - Number(b.shownBy === undefined));
+
+export const eventNames = namesOf(eventTypes);

@@ -1,4 +1,3 @@
-import type { MirrorsBySubject } from '#engine/sync/mirrors-by-subject.ts';
 import type { CheckoutMirror } from './checkouts/checkout-mirror.ts';
 import type { CustomerMirror } from './customers/customer-mirror.ts';
 import type { InvoiceMirror } from './invoices/invoice-mirror.ts';
@@ -19,27 +18,4 @@ export interface Mirrors {
   readonly subscriptions: SubscriptionMirror;
   readonly invoices: InvoiceMirror;
   readonly checkouts: CheckoutMirror;
-}
-
-/** In the order in which every transaction locks the tables. */
-export function mirrorsBySubject(mirrors: Mirrors): MirrorsBySubject {
-  return {
-    customer: mirrors.customers,
-    product: mirrors.plans.products,
-    price: mirrors.plans.prices,
-    payment: mirrors.payments,
-    charge: mirrors.payments.ofCharges,
-    invoicePayment: mirrors.invoicePayments,
-    dispute: mirrors.disputes,
-    unlinkedDispute: mirrors.disputes.unlinked,
-    refund: mirrors.refunds,
-    refundedPayment: mirrors.refunds.ofPayments,
-    subscription: mirrors.subscriptions,
-    changedSubscription: mirrors.subscriptions.changed,
-    expiredChange: mirrors.subscriptions.ofExpiredChanges,
-    voidedInvoice: mirrors.subscriptions.ofVoidedInvoices,
-    detachedMethod: mirrors.subscriptions.ofDetachedMethods,
-    invoice: mirrors.invoices,
-    checkout: mirrors.checkouts,
-  };
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, afterEach, test } from 'node:test';
 import { endpointsMax, validSecretsMax } from '#engine/events/endpoints/endpoint.ts';
-import { eventTypes } from '#engine/events/event.ts';
 import { eventId } from '#engine/events/feed/event-id.ts';
+import { eventNames } from '#features/features.ts';
 import { readJson } from '../support/client.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { assertMistake, assertRefused } from '../support/invalid.ts';
@@ -111,7 +111,7 @@ test('400: invalid values, and each refused URL says why', async () => {
     idempotencyKey: ['a b'],
   });
   const unknown = await readProblem(await send({ types: ['plan.changed'] }), 400, 'invalid_request');
-  for (const type of eventTypes) assert.ok(unknown.detail.includes(type), type);
+  for (const type of eventNames.types) assert.ok(unknown.detail.includes(type), type);
   for (const [refused, reason] of [
     ['http://shop.example.com', /https.*EVENT_ENDPOINTS_ALLOW_PRIVATE/],
     ['https://user:password@shop.example.com', /user or a password/],

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import { eventTypes } from '#engine/events/event.ts';
 import { eventId, parseEventId } from '#engine/events/feed/event-id.ts';
 import { scannedMax } from '#engine/events/feed/event-store.ts';
+import { eventNames } from '#features/features.ts';
 import { readJson } from '../support/client.ts';
 import { appendEvents, type EventBody, type EventPage, newEvent } from '../support/event-feed.ts';
 import { readProblem } from '../support/problem.ts';
@@ -161,7 +161,7 @@ test('400: for unknown types, the problem names the known ones', async () => {
   ]) {
     const { detail, errors } = await refused(`types=${encodeURIComponent(types)}`);
     assert.equal(errors?.[0]?.path, 'query.types');
-    for (const type of eventTypes) assert.ok(detail.includes(type), type);
+    for (const type of eventNames.types) assert.ok(detail.includes(type), type);
   }
   await refused('types=plan.created&types=plan.updated');
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { eventTypes } from '#engine/events/event.ts';
+import { eventNames } from '#features/features.ts';
 import type { Documented, Schema } from '../support/openapi-document.ts';
 import { rightValues } from './schema-values.ts';
 import type { WireRequest } from './wire-client.ts';
@@ -143,7 +143,7 @@ function rightField(name: string, schema: Schema): fc.Arbitrary<unknown> {
       );
     case 'types':
       return fc
-        .subarray([...eventTypes], { minLength: 1 })
+        .subarray([...eventNames.types], { minLength: 1 })
         .map((types) => (schema.type === 'string' ? types.join() : types));
     case 'waitSeconds':
       // Any other wait would be useless.

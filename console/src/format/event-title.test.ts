@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventTypes } from '#engine/events/event.ts';
-import { eventTitle } from './event-title.ts';
+import { eventTitle, eventTypes } from './event-title.ts';
 
 const titleOf = (type: (typeof eventTypes)[number], data: Record<string, unknown> = {}) => {
   const [objectType = ''] = type.split('.');

@@ -37,6 +37,9 @@ const happened: Readonly<Record<EventType, string>> = {
   'usage.limit_reached': 'reached its limit',
 };
 
+/** All types of events. The type of `Object.keys` does not show that there are no others. */
+export const eventTypes = Object.keys(happened) as readonly EventType[];
+
 /** The field with the name that people know an object by. */
 const nameFields: Readonly<Record<string, string>> = { invoice: 'number', plan: 'name', meter: 'meter' };
 

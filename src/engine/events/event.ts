@@ -1,68 +1,40 @@
 import type { Cause } from '#core/platform/cause.ts';
 
-/** The kinds of objects whose changes are events. */
-export const eventObjectTypes = [
-  'customer',
-  'plan',
-  'payment',
-  'refund',
-  'subscription',
-  'invoice',
-  'checkout',
-  'meter',
-] as const;
+/** The types of the events about one type of object, each with when it happens. */
+export interface EventTypes<Type extends string = string> {
+  readonly objectType: string;
+  /** The operation that shows the objects as events do. Undefined if the events report no change of an object. */
+  readonly shownBy?: string;
+  /** `updated` is for changes that no other type describes. docs/reference/events.md is generated from these. */
+  readonly meanings: Readonly<Record<Type, string>>;
+}
 
-export type EventObjectType = (typeof eventObjectTypes)[number];
+/** The names that events use, for schemas. */
+export interface EventNames {
+  readonly types: readonly string[];
+  readonly objectTypes: readonly string[];
+}
 
-/** The kind of each object decides the type of an event. `updated` is for changes that no other type describes. */
-export const eventTypes = [
-  'customer.created',
-  'customer.updated',
-  'customer.deleted',
-  'plan.created',
-  'plan.updated',
-  'plan.archived',
-  'payment.created',
-  'payment.updated',
-  'payment.succeeded',
-  'payment.failed',
-  'payment.canceled',
-  'payment.refunded',
-  'payment.disputed',
-  'refund.created',
-  'refund.updated',
-  'refund.failed',
-  'subscription.created',
-  'subscription.updated',
-  'subscription.entitled',
-  'subscription.unentitled',
-  'subscription.canceled',
-  'invoice.created',
-  'invoice.updated',
-  'invoice.paid',
-  'invoice.payment_failed',
-  'checkout.created',
-  'checkout.updated',
-  'checkout.completed',
-  'checkout.expired',
-  'usage.limit_reached',
-] as const;
-
-export type EventType = (typeof eventTypes)[number];
+export function namesOf(all: readonly EventTypes[]): EventNames {
+  return {
+    types: all.flatMap(({ meanings }) => Object.keys(meanings)),
+    objectTypes: all.map(({ objectType }) => objectType),
+  };
+}
 
 /** An object as the API shows it. */
 export type EventData = Readonly<Record<string, unknown>>;
 
 /** What an event says about a change. */
-export interface DescribedEvent {
-  readonly type: EventType;
+export interface DescribedEvent<Type extends string = string> {
+  readonly type: Type;
   /** The old values of the fields that changed. Empty on creation. */
   readonly previous: EventData;
 }
 
 /** What `till.append_events` takes. PostgreSQL adds the position and the time. */
 export interface NewEvent extends DescribedEvent {
-  readonly objectType: EventObjectType;
+  readonly objectType: string;
   readonly objectId: string;
   /** The customer that the object belongs to, or whose usage it counts. For a customer, its own id. Null for a plan. */
   readonly customerId: string | null;
@@ -75,13 +47,7 @@ export interface NewEvent extends DescribedEvent {
 
 /** Which events a reader wants. An undefined field selects all. */
 export interface EventSelection {
-  readonly types?: ReadonlySet<EventType> | undefined;
+  readonly types?: ReadonlySet<string> | undefined;
   readonly objectId?: string | undefined;
   readonly customerId?: string | undefined;
-}
-
-const knownTypes: ReadonlySet<string> = new Set(eventTypes);
-
-export function isEventType(text: string): text is EventType {
-  return knownTypes.has(text);
 }

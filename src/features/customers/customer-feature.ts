@@ -1,8 +1,11 @@
 import type { Feature } from '#engine/feature.ts';
+import { customerEvents, customerKind } from './customer-kind.ts';
+import type { CustomerMirror } from './customer-mirror.ts';
 import { registerCustomerRoutes } from './customer-routes.ts';
 import type { CustomerService } from './customer-service.ts';
 
 interface Context {
+  readonly mirrors: { readonly customers: CustomerMirror };
   readonly customers: CustomerService;
   readonly checkouts: { expireOfCustomer(customerId: string): Promise<void> };
   readonly subscriptions: { correctOfCustomer(customerId: string): Promise<void> };
@@ -17,4 +20,7 @@ export const customerFeature: Feature<Context> = {
       correctSubscriptions: (customerId) => subscriptions.correctOfCustomer(customerId),
     }),
   operations: ({ customers }) => [customers.creation, customers.updating],
+  events: [customerEvents],
+  kinds: () => [customerKind],
+  subjects: ({ mirrors }) => ({ customer: mirrors.customers }),
 };

@@ -3,8 +3,18 @@ import { objectKind } from '#engine/events/outbox/object-kind.ts';
 import { personalFields } from '#engine/events/outbox/personal-data.ts';
 import { customerView } from './customer-view.ts';
 
+export const customerEvents = {
+  objectType: 'customer',
+  shownBy: 'GET /customers/{id}',
+  meanings: {
+    'customer.created': 'A customer was created, or Till recovered one that was lost.',
+    'customer.updated': 'A value of a customer changed, in Till or at the processor.',
+    'customer.deleted': 'A customer was deleted. `data` has no personal data any more.',
+  },
+} as const;
+
 export const customerKind = objectKind({
-  type: 'customer',
+  events: customerEvents,
   table: 'customers',
   show: (row: Customer) => ({
     id: row.id,

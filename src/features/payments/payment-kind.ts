@@ -1,12 +1,29 @@
 import type { Payment } from '#core/model/payment.ts';
 import { isSameValue } from '#core/model/transition.ts';
-import type { EventType } from '#engine/events/event.ts';
 import { idsOf, objectKind } from '#engine/events/outbox/object-kind.ts';
 import { belongingFields } from '#engine/events/outbox/personal-data.ts';
 import { type PaymentView, paymentView } from './payment-view.ts';
 
+export const paymentEvents = {
+  objectType: 'payment',
+  shownBy: 'GET /payments/{id}',
+  meanings: {
+    'payment.created':
+      'A payment was created, by a request or by the renewal of a subscription. It may be paid already.',
+    'payment.updated':
+      'A payment changed in another way, such as its metadata, or it waits for the customer.',
+    'payment.succeeded': 'A payment was paid.',
+    'payment.failed': 'An attempt to pay failed. `data.failure` says why.',
+    'payment.canceled': 'A payment was canceled, or its authorisation expired.',
+    'payment.refunded': 'A payment was refunded, in full or in part.',
+    'payment.disputed': 'The cardholder disputes a payment. `data.dispute` shows it.',
+  },
+} as const;
+
+type PaymentEventType = keyof typeof paymentEvents.meanings;
+
 export const paymentKind = objectKind({
-  type: 'payment',
+  events: paymentEvents,
   table: 'payments',
   show: (row: Payment) => ({
     id: row.id,
@@ -25,7 +42,7 @@ export const paymentKind = objectKind({
 });
 
 /** A partial refund has the same type as a full one. The status of the payment distinguishes them. */
-export function paymentEventType(before: PaymentView, after: PaymentView): EventType {
+export function paymentEventType(before: PaymentView, after: PaymentView): PaymentEventType {
   const becomes = (status: PaymentView['status']) => before.status !== status && after.status === status;
   if (before.dispute === null && after.dispute !== null) return 'payment.disputed';
   if (after.amountRefunded > before.amountRefunded) return 'payment.refunded';

@@ -1,8 +1,12 @@
 import type { Feature } from '#engine/feature.ts';
+import { planEvents, planKind } from './plan-kind.ts';
+import type { PlanMirror } from './plan-mirror.ts';
 import { registerPlanRoutes } from './plan-routes.ts';
+import { planRule } from './plan-rule.ts';
 import type { PlanService } from './plan-service.ts';
 
 interface Context {
+  readonly mirrors: { readonly plans: PlanMirror };
   readonly plans: PlanService;
 }
 
@@ -10,4 +14,8 @@ export const planFeature: Feature<Context> = {
   tags: [{ name: 'plans', description: 'The price and the billing interval of a subscription.' }],
   routes: (app, { plans }) => registerPlanRoutes(app, plans),
   operations: ({ plans }) => [plans.creation, plans.updating],
+  events: [planEvents],
+  kinds: () => [planKind],
+  subjects: ({ mirrors: { plans } }) => ({ product: plans.products, price: plans.prices }),
+  rules: ({ mirrors }) => [planRule(mirrors.plans)],
 };

@@ -1,10 +1,22 @@
 import type { Plan } from '#core/model/plan.ts';
-import type { EventType } from '#engine/events/event.ts';
 import { objectKind } from '#engine/events/outbox/object-kind.ts';
 import { type PlanView, planView } from './plan-view.ts';
 
+export const planEvents = {
+  objectType: 'plan',
+  shownBy: 'GET /plans/{id}',
+  meanings: {
+    'plan.created': 'A plan was created.',
+    'plan.updated':
+      'The name, the features, the group or the metadata of a plan changed, or it is active again.',
+    'plan.archived': 'A plan was archived, in Till or at the processor.',
+  },
+} as const;
+
+type PlanEventType = keyof typeof planEvents.meanings;
+
 export const planKind = objectKind({
-  type: 'plan',
+  events: planEvents,
   table: 'plans',
   show: (row: Plan) => ({
     id: row.id,
@@ -15,6 +27,6 @@ export const planKind = objectKind({
   typeOf: planEventType,
 });
 
-export function planEventType(before: PlanView, after: PlanView): EventType {
+export function planEventType(before: PlanView, after: PlanView): PlanEventType {
   return before.active && !after.active ? 'plan.archived' : 'plan.updated';
 }

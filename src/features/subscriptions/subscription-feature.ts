@@ -5,10 +5,14 @@ import { registerSubscriptionUpdateRoutes } from './changes/subscription-update-
 import { registerEntitlementRoutes } from './entitlements/entitlement-routes.ts';
 import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { registerSubscriptionPaymentRoutes } from './paying/subscription-payment-routes.ts';
+import { subscriptionEvents, subscriptionKind } from './subscription-kind.ts';
+import type { SubscriptionMirror } from './subscription-mirror.ts';
 import { registerSubscriptionRoutes } from './subscription-routes.ts';
+import { subscriptionRule } from './subscription-rule.ts';
 import type { SubscriptionService } from './subscription-service.ts';
 
 interface Context {
+  readonly mirrors: { readonly subscriptions: SubscriptionMirror };
   readonly subscriptions: SubscriptionService;
   readonly entitlements: EntitlementService;
   readonly customers: CustomerService;
@@ -27,4 +31,14 @@ export const subscriptionFeature: Feature<Context> = {
     registerSubscriptionPreviewRoutes(app, subscriptions);
   },
   operations: ({ subscriptions }) => [subscriptions.creation, subscriptions.updating, subscriptions.paying],
+  events: [subscriptionEvents],
+  kinds: ({ entitlements }) => [subscriptionKind((terms) => entitlements.judge(terms))],
+  subjects: ({ mirrors: { subscriptions } }) => ({
+    subscription: subscriptions,
+    changedSubscription: subscriptions.changed,
+    expiredChange: subscriptions.ofExpiredChanges,
+    voidedInvoice: subscriptions.ofVoidedInvoices,
+    detachedMethod: subscriptions.ofDetachedMethods,
+  }),
+  rules: () => [subscriptionRule],
 };

@@ -1,16 +1,34 @@
 import type { Entitlement, EntitlementTerms } from '#core/model/entitlement.ts';
 import type { Subscription } from '#core/model/subscription.ts';
-import type { DescribedEvent, EventType } from '#engine/events/event.ts';
+import type { DescribedEvent } from '#engine/events/event.ts';
 import { type ObjectKind, objectKind } from '#engine/events/outbox/object-kind.ts';
 import { subscriptionFields } from '#engine/events/outbox/personal-data.ts';
 import { type SubscriptionView, subscriptionView } from './subscription-view.ts';
+
+export const subscriptionEvents = {
+  objectType: 'subscription',
+  shownBy: 'GET /subscriptions/{id}',
+  meanings: {
+    'subscription.created':
+      'A subscription was created. If it entitles its customer already, `subscription.entitled` follows.',
+    'subscription.updated':
+      'A subscription changed in another way, such as its plan, its period or a planned change.',
+    'subscription.entitled':
+      'A subscription starts to entitle its customer. This also follows the creation of one that entitles from the start.',
+    'subscription.unentitled':
+      'A subscription no longer entitles its customer, for example because its grace period ended.',
+    'subscription.canceled': 'A subscription ended.',
+  },
+} as const;
+
+type SubscriptionEventType = keyof typeof subscriptionEvents.meanings;
 
 /** Whether a subscription entitles its customer now. */
 type Judge = (terms: EntitlementTerms) => Entitlement;
 
 export function subscriptionKind(judge: Judge): ObjectKind {
   return objectKind({
-    type: 'subscription',
+    events: subscriptionEvents,
     table: 'subscriptions',
     show: (row: Subscription, before) => {
       const { entitled, reason, until } = judge(row);
@@ -35,7 +53,10 @@ function mayBeInGrace({ status }: Subscription): boolean {
 }
 
 /** A canceled subscription does not entitle its customer, so `canceled` comes before `unentitled`. */
-export function subscriptionEventType(before: SubscriptionView, after: SubscriptionView): EventType {
+export function subscriptionEventType(
+  before: SubscriptionView,
+  after: SubscriptionView,
+): SubscriptionEventType {
   if (before.status !== 'canceled' && after.status === 'canceled') return 'subscription.canceled';
   if (!before.entitled && after.entitled) return 'subscription.entitled';
   if (before.entitled && !after.entitled) return 'subscription.unentitled';
@@ -46,6 +67,8 @@ export function subscriptionEventType(before: SubscriptionView, after: Subscript
  * The event that follows the creation of a subscription that is entitled from the start, for example by a trial, a
  * saved card or an import. So an application that provisions on `subscription.entitled` gets it for every subscription.
  */
-export function subscriptionBeginning({ entitled }: SubscriptionView): DescribedEvent | undefined {
+export function subscriptionBeginning({
+  entitled,
+}: SubscriptionView): DescribedEvent<SubscriptionEventType> | undefined {
   return entitled ? { type: 'subscription.entitled', previous: { entitled: false } } : undefined;
 }

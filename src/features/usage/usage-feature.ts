@@ -1,6 +1,7 @@
 import type { Feature } from '#engine/feature.ts';
 import { registerMeterRoutes } from './meter-routes.ts';
 import type { MeterService } from './meter-service.ts';
+import { usageEvents } from './usage-limits.ts';
 import { registerUsageRoutes, type UsageServices } from './usage-routes.ts';
 
 interface Context extends UsageServices {
@@ -14,4 +15,5 @@ export const usageFeature: Feature<Context> = {
     registerUsageRoutes(app, context);
   },
   operations: ({ meters }) => [meters.creation, meters.updating],
+  events: [usageEvents],
 };

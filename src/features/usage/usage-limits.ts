@@ -4,6 +4,15 @@ import type { NewEvent } from '#engine/events/event.ts';
 import type { Outbox } from '#engine/events/outbox/outbox.ts';
 import type { CounterWindow, UsageStore } from './usage-store.ts';
 
+/** An event about a meter reports what a customer has used of it. A change of a meter writes none. */
+export const usageEvents = {
+  objectType: 'meter',
+  meanings: {
+    'usage.limit_reached':
+      'The customer has used up the limit of a meter. Once for each window. `data` is `{ meter, used, limit, periodStart, periodEnd }`, and not the meter.',
+  },
+} as const;
+
 export interface ReachedLimit extends CounterWindow {
   readonly meterKey: string;
   readonly used: number;
@@ -15,7 +24,7 @@ export interface ReachedLimit extends CounterWindow {
  */
 export function reportReached(
   tx: Transaction,
-  { store, events }: { readonly store: UsageStore; readonly events: Outbox },
+  { store, events }: { readonly store: UsageStore; readonly events: Pick<Outbox, 'report'> },
   reached: readonly ReachedLimit[],
 ): void {
   if (reached.length === 0) return;

@@ -31,7 +31,7 @@ export interface UsageParts extends Pick<PlatformParts, 'database' | 'clock' | '
   readonly periods: UsagePeriodStore;
   readonly meters: MeterStore;
   readonly entitlements: EntitlementService;
-  readonly events: Outbox;
+  readonly events: Pick<Outbox, 'report'>;
   readonly processorClock: ProcessorClock;
 }
 

@@ -14,42 +14,27 @@ import { EndpointStore } from '#engine/events/endpoints/endpoint-store.ts';
 import { SecretUpkeep } from '#engine/events/endpoints/secret-upkeep.ts';
 import { EventFeed } from '#engine/events/feed/event-feed.ts';
 import { EventStore } from '#engine/events/feed/event-store.ts';
+import type { ObjectKind } from '#engine/events/outbox/object-kind.ts';
 import { Outbox } from '#engine/events/outbox/outbox.ts';
 import { OutboxStore } from '#engine/events/outbox/outbox-store.ts';
 import { SubscriptionLinks } from '#engine/events/outbox/subscription-links.ts';
 import { EventUpkeep } from '#engine/events/outbox/upkeep.ts';
 import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
-import { checkoutKind } from '#features/checkouts/checkout-kind.ts';
-import { customerKind } from '#features/customers/customer-kind.ts';
-import { invoiceKind } from '#features/invoices/invoice-kind.ts';
-import { paymentKind } from '#features/payments/payment-kind.ts';
-import { refundKind } from '#features/payments/refund-kind.ts';
-import { planKind } from '#features/plans/plan-kind.ts';
-import type { EntitlementService } from '#features/subscriptions/entitlements/entitlement-service.ts';
-import { subscriptionKind } from '#features/subscriptions/subscription-kind.ts';
 import type { Stores } from './compose-mirrors.ts';
 import type { EventConfig } from './config.ts';
 
 interface EventParts extends Pick<PlatformParts, 'database'> {
   readonly processorClock: ProcessorClock;
   readonly stores: Stores;
-  readonly entitlements: EntitlementService;
+  readonly kinds: readonly ObjectKind[];
 }
 
 /** Wires up the events for applications: writing them, reading them, and their upkeep. */
-export function composeEvents({ database, processorClock, stores, entitlements }: EventParts) {
+export function composeEvents({ database, processorClock, stores, kinds }: EventParts) {
   const store = new OutboxStore();
   const outbox = new Outbox({
     store,
-    objects: [
-      customerKind,
-      planKind,
-      paymentKind,
-      refundKind,
-      subscriptionKind((terms) => entitlements.judge(terms)),
-      invoiceKind,
-      checkoutKind,
-    ],
+    objects: kinds,
     links: new SubscriptionLinks(stores),
     events: new EventStore(),
   });

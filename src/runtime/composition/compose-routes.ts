@@ -6,7 +6,7 @@ import { registerEventRoutes } from '#engine/events/feed/event-routes.ts';
 import type { StreamLimits } from '#engine/events/feed/event-streams.ts';
 import { registerWebhookEventRoutes } from '#engine/webhooks/webhook-event-routes.ts';
 import { registerWebhookRoutes } from '#engine/webhooks/webhook-routes.ts';
-import { features } from '#features/features.ts';
+import { eventNames, features } from '#features/features.ts';
 import { registerAttentionRoutes } from '#operators/attention/attention-routes.ts';
 import { registerAuditRoutes } from '#operators/audit/audit-routes.ts';
 import { registerCurrentKeyRoutes } from '#operators/keys/current-key-routes.ts';
@@ -39,15 +39,16 @@ export async function registerRoutes(
   parts: RouteParts,
 ): Promise<void> {
   const { customers, payments } = services;
-  for (const feature of features) feature.routes?.(app, services);
+  for (const feature of features) feature.routes?.(app, services.context);
   registerEventRoutes(app, {
     ...parts,
     customers,
     feed: services.eventFeed,
     limits: parts.streamLimits ?? {},
+    names: eventNames,
   });
-  registerResendRoutes(app, services.events);
-  registerEndpointRoutes(app, services.endpoints);
+  registerResendRoutes(app, services.events, eventNames);
+  registerEndpointRoutes(app, services.endpoints, eventNames);
   registerWebhookEventRoutes(app, services.webhookEvents);
   registerCurrentKeyRoutes(app, parts.processor);
   registerResyncRoutes(app, services.resyncRuns);

@@ -9,6 +9,7 @@ import { deliveryWeeks } from '#engine/events/deliveries/delivery-store.ts';
 import type { EndpointService } from '#engine/events/endpoints/endpoint-service.ts';
 import { EventErasureStore } from '#engine/events/feed/event-erasure-store.ts';
 import { EventStore, eventWeeks } from '#engine/events/feed/event-store.ts';
+import type { Outbox } from '#engine/events/outbox/outbox.ts';
 import { ClaimStore } from '#engine/idempotency/claim-store.ts';
 import { type CrashPoints, noCrashPoints } from '#engine/idempotency/crash-points.ts';
 import { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
@@ -17,6 +18,7 @@ import { Backfills } from '#engine/sync/backfill.ts';
 import type { BackfillStore } from '#engine/sync/backfill-store.ts';
 import { EventApplier } from '#engine/sync/event-applier.ts';
 import { Job } from '#engine/sync/job.ts';
+import type { MirrorsBySubject } from '#engine/sync/mirrors-by-subject.ts';
 import { pausedBy } from '#engine/sync/paused-applier.ts';
 import { Recovery } from '#engine/sync/recovery.ts';
 import { RecoveryStore } from '#engine/sync/recovery-store.ts';
@@ -38,18 +40,15 @@ import { features } from '#features/features.ts';
 import { InvoiceService } from '#features/invoices/invoice-service.ts';
 import { invoiceList } from '#features/invoices/invoice-store.ts';
 import { mirroredLists } from '#features/mirrored-lists.ts';
-import { type Mirrors, mirrorsBySubject } from '#features/mirrors.ts';
+import type { Mirrors } from '#features/mirrors.ts';
 import { PaymentMethodService } from '#features/payment-methods/payment-method-service.ts';
-import { paymentRule } from '#features/payments/payment-rule.ts';
 import { PaymentService } from '#features/payments/payment-service.ts';
 import { paymentList } from '#features/payments/payment-store.ts';
 import { RefundService } from '#features/payments/refund-service.ts';
-import { planRule } from '#features/plans/plan-rule.ts';
 import { PlanService } from '#features/plans/plan-service.ts';
 import { PortalService } from '#features/portal/portal-service.ts';
 import { EntitlementService } from '#features/subscriptions/entitlements/entitlement-service.ts';
 import { EntitlementStore } from '#features/subscriptions/entitlements/entitlement-store.ts';
-import { subscriptionRule } from '#features/subscriptions/subscription-rule.ts';
 import { SubscriptionService } from '#features/subscriptions/subscription-service.ts';
 import { subscriptionList } from '#features/subscriptions/subscription-store.ts';
 import { SubscriptionTurns } from '#features/subscriptions/turns/subscription-turns.ts';
@@ -133,15 +132,17 @@ export function composeServices(given: ServiceParts) {
   });
   const domain = composeDomain({ ...parts, idempotency, turns }, stores, mirrors);
   const { entitlements } = domain;
-  const events = composeEvents({ ...parts, stores, entitlements });
+  const report: Outbox['report'] = (tx, reported) => events.outbox.report(tx, reported);
+  const usage = composeUsage({ ...parts, idempotency, entitlements, events: { report } });
+  const context = { ...parts, mirrors, ...domain, ...usage };
+  const kinds = features.flatMap((feature) => feature.kinds?.(context) ?? []);
+  const events = composeEvents({ ...parts, stores, kinds });
   const endpoints = composeEndpoints({ ...parts, idempotency });
-  const usage = composeUsage({ ...parts, idempotency, entitlements, events: events.outbox });
   events.outbox.onAppended(() => {
     events.eventFeed.nudge();
     endpoints.dispatcher.nudge();
     parts.reportWork?.();
   });
-  const context = { ...domain, ...usage };
   const sweeper = new Sweeper({
     ...{ ...parts, claims },
     operations: [
@@ -150,7 +151,7 @@ export function composeServices(given: ServiceParts) {
       domain.keys.creation,
     ],
   });
-  const webhooks = composeWebhooks({ ...parts, ...domain, mirrors, lostCustomers });
+  const webhooks = composeWebhooks({ ...context, lostCustomers });
   const accountImport = composeImport(parts, stores, { ...domain, inbox: webhooks.inbox });
   const overview = composeOverview({ ...parts, stores, webhookEvents: webhooks.webhookEvents });
   /** Updates the gauges. */
@@ -175,6 +176,7 @@ export function composeServices(given: ServiceParts) {
     ...events,
     ...endpoints,
     ...usage,
+    context,
     mirrors,
     idempotency,
     sweeper,
@@ -256,8 +258,12 @@ function composeDomain(
 
 type Domain = ReturnType<typeof composeDomain>;
 
-interface WebhookParts extends Composed, Domain {
+/** What features may use. */
+export interface FeatureContext extends Composed, Domain, ReturnType<typeof composeUsage> {
   readonly mirrors: Mirrors;
+}
+
+interface WebhookParts extends FeatureContext {
   readonly lostCustomers: LostCustomers;
 }
 
@@ -274,7 +280,9 @@ function composeWebhooks(parts: WebhookParts) {
   const inbox = new Inbox({ ...parts, store, onStored, onReceipt });
   parts.database.setAfterLateRows((rows) => inbox.bringBack(rows));
   const { mirrors } = parts;
-  const eventApplier = new EventApplier({ ...parts, ...eventRulesOf(parts), queue: store });
+  const rules = features.flatMap((feature) => feature.rules?.(parts) ?? []);
+  const subjects = mirrorsBySubject(parts);
+  const eventApplier = new EventApplier({ ...parts, mirrors: subjects, rules, queue: store });
   const worker = new Worker({ eventApplier: pausedBy(parts.door, eventApplier), logger: parts.logger });
   const webhookEvents = new WebhookEventService({ ...parts, store, onStored });
   const resync = new Resync({
@@ -325,15 +333,7 @@ function composeWebhooks(parts: WebhookParts) {
   };
 }
 
-/** How events are applied: the mirrors, and what resources add to them. */
-function eventRulesOf({ mirrors, metrics }: Pick<WebhookParts, 'mirrors' | 'metrics'>) {
-  const countFailedPayment = () => metrics.paymentsFailed.inc();
-  return {
-    mirrors: mirrorsBySubject(mirrors),
-    rules: [
-      planRule(mirrors.plans),
-      paymentRule({ payments: mirrors.payments, countFailedPayment }),
-      subscriptionRule,
-    ],
-  };
+/** The mirror of each subject of events. A test finds a subject without one. */
+function mirrorsBySubject(context: FeatureContext): MirrorsBySubject {
+  return Object.assign({}, ...features.map((feature) => feature.subjects?.(context)));
 }

@@ -1,6 +1,6 @@
 import { useId, useState } from 'preact/hooks';
-import { eventTypes } from '#engine/events/event.ts';
 import type { EventEndpoint, EventEndpointWithSecret, EventType } from '../../../../client/src/index.ts';
+import { eventTypes } from '../../format/event-title.ts';
 import { plural } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import type { Closing } from '../../parts/dialog.tsx';

@@ -1,6 +1,5 @@
-import { eventTypes } from '#engine/events/event.ts';
 import type { EventQuery, EventType, TillEvent } from '../../../../client/src/index.ts';
-import { eventTitle } from '../../format/event-title.ts';
+import { eventTitle, eventTypes } from '../../format/event-title.ts';
 import { pageOf, pageOfObject } from '../../links.ts';
 import { causeText } from '../../parts/cause.tsx';
 import { customerColumn } from '../../parts/customer-link.tsx';

@@ -1,5 +1,4 @@
 import type { WalkRequest } from '../../mirrors/id-cursor.ts';
-import type { EventObjectType, EventType } from '../event.ts';
 
 export const deliveryStatuses = ['pending', 'succeeded', 'failed'] as const;
 
@@ -14,8 +13,8 @@ export interface Delivery {
   readonly id: string;
   readonly endpointId: string;
   /** These three are null if the event is no longer kept. */
-  readonly eventType: EventType | null;
-  readonly objectType: EventObjectType | null;
+  readonly eventType: string | null;
+  readonly objectType: string | null;
   readonly objectId: string | null;
   readonly customerId: string | null;
   readonly position: number;

@@ -4,14 +4,15 @@ import { ApiRoutes } from '#http/api-routes.ts';
 import { body, Id, response } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
 import { optionalBody } from '#http/input/validator.ts';
-import { EventSchema, eventExample } from '../feed/event-schema.ts';
+import type { EventNames } from '../event.ts';
+import { eventExample, eventSchema } from '../feed/event-schema.ts';
 import { bodyOf } from '../feed/stored-event.ts';
 import {
   DeliveriesQuery,
-  DeliveryListSchema,
-  DeliverySchema,
   deliveryExample,
+  deliveryListSchema,
   deliveryResponse,
+  deliverySchema,
 } from './delivery-schema.ts';
 import type { EventService } from './event-service.ts';
 
@@ -30,9 +31,10 @@ const ResendBody = Type.Object(
   { title: 'EventResend', additionalProperties: false, [optionalBody]: true },
 );
 
-const ResentSchema = component('ResentEvent', {
-  deliveries: Type.Array(DeliverySchema, { description: 'Empty if no endpoint gets the event.' }),
-});
+const resentSchema = (names: EventNames) =>
+  component('ResentEvent', {
+    deliveries: Type.Array(deliverySchema(names), { description: 'Empty if no endpoint gets the event.' }),
+  });
 
 const ResentFailedSchema = component('ResentEvents', {
   count: Type.Integer({ description: 'The number of events that are sent again.' }),
@@ -43,9 +45,9 @@ const outsideOrder =
   'once, outside the order of its object: other events of the object neither wait for it nor delay it. Failed attempts ' +
   'are retried for three days.';
 
-export function registerResendRoutes(app: FastifyInstance, events: EventService): void {
+export function registerResendRoutes(app: FastifyInstance, events: EventService, names: EventNames): void {
   const routes = new ApiRoutes(app, 'events');
-  addReads(routes, events);
+  addReads(routes, events, names);
   routes.add('POST /api/v1/events/:id/resend', {
     scope: 'operate',
     operationId: 'resendEvent',
@@ -57,7 +59,7 @@ export function registerResendRoutes(app: FastifyInstance, events: EventService)
     params: Params,
     body: body(ResendBody, { endpointId: deliveryExample.endpointId }),
     response: {
-      200: response('The deliveries of the event that wait now.', ResentSchema, {
+      200: response('The deliveries of the event that wait now.', resentSchema(names), {
         deliveries: [
           { ...deliveryExample, attempt: 0, responseStatus: null, responseBody: null, durationMs: null },
         ],
@@ -83,13 +85,13 @@ export function registerResendRoutes(app: FastifyInstance, events: EventService)
   });
 }
 
-function addReads(routes: ApiRoutes, events: EventService): void {
+function addReads(routes: ApiRoutes, events: EventService, names: EventNames): void {
   routes.add('GET /api/v1/events/:id', {
     scope: 'read',
     operationId: 'getEvent',
     summary: 'Get an event',
     params: Params,
-    response: { 200: response('The event.', EventSchema, eventExample) },
+    response: { 200: response('The event.', eventSchema(names), eventExample) },
     failures: ['event_expired'],
     run: async ({ params }, reply) => {
       const json = bodyOf(await events.read(params.id));
@@ -106,7 +108,7 @@ function addReads(routes: ApiRoutes, events: EventService): void {
     params: Params,
     query: DeliveriesQuery,
     response: {
-      200: response('One page of deliveries.', DeliveryListSchema, {
+      200: response('One page of deliveries.', deliveryListSchema(names), {
         data: [deliveryExample],
         nextCursor: null,
       }),

@@ -4,13 +4,14 @@ import { ApiRoutes } from '#http/api-routes.ts';
 import { body, CursorQuery, response } from '#http/docs/api-schema.ts';
 import {
   DeliveriesQuery,
-  DeliveryListSchema,
   deliveryExample,
+  deliveryListSchema,
   deliveryResponse,
 } from '../deliveries/delivery-schema.ts';
+import type { EventNames } from '../event.ts';
 import { type EventEndpoint, validSecretsMax } from './endpoint.ts';
 import {
-  CreateBody,
+  createBody,
   EndpointListSchema,
   EndpointSchema,
   EndpointWithSecretSchema,
@@ -19,20 +20,24 @@ import {
   endpointWithSecretExample,
   ReplayBody,
   RotateBody,
-  UpdateBody,
+  updateBody,
 } from './endpoint-schema.ts';
 import type { EndpointService } from './endpoint-service.ts';
 
 const path = '/api/v1/event-endpoints';
 
-export function registerEndpointRoutes(app: FastifyInstance, endpoints: EndpointService): void {
+export function registerEndpointRoutes(
+  app: FastifyInstance,
+  endpoints: EndpointService,
+  names: EventNames,
+): void {
   const routes = new ApiRoutes(app, 'event endpoints');
-  addWrites(routes, endpoints);
+  addWrites(routes, endpoints, names);
   addActions(routes, endpoints);
-  addReads(routes, endpoints);
+  addReads(routes, endpoints, names);
 }
 
-function addWrites(routes: ApiRoutes, endpoints: EndpointService): void {
+function addWrites(routes: ApiRoutes, endpoints: EndpointService, { types }: EventNames): void {
   routes.addKeyed(`POST ${path}`, {
     scope: 'operate',
     operationId: 'createEventEndpoint',
@@ -41,7 +46,7 @@ function addWrites(routes: ApiRoutes, endpoints: EndpointService): void {
     description:
       'Till sends every later event to the URL, signed as Standard Webhooks specifies. Each event is sent at least ' +
       'once, and the events of each object are sent in order. Respond with any 2xx status within 10 s.',
-    body: body(CreateBody, {
+    body: body(createBody(types), {
       url: endpointExample.url,
       types: endpointExample.types,
       description: endpointExample.description,
@@ -59,7 +64,7 @@ function addWrites(routes: ApiRoutes, endpoints: EndpointService): void {
     operationId: 'updateEventEndpoint',
     audited: 'everyone',
     summary: 'Update an event endpoint',
-    body: body(UpdateBody, { enabled: true, description: 'The new shop' }),
+    body: body(updateBody(types), { enabled: true, description: 'The new shop' }),
     response: {
       200: response('The updated endpoint.', EndpointSchema, {
         ...endpointExample,
@@ -115,7 +120,7 @@ function addActions(routes: ApiRoutes, endpoints: EndpointService): void {
   });
 }
 
-function addReads(routes: ApiRoutes, endpoints: EndpointService): void {
+function addReads(routes: ApiRoutes, endpoints: EndpointService, names: EventNames): void {
   routes.add(`GET ${path}`, {
     scope: 'operate',
     operationId: 'listEventEndpoints',
@@ -148,7 +153,7 @@ function addReads(routes: ApiRoutes, endpoints: EndpointService): void {
       'wait behind a waiting delivery and are not listed yet.',
     query: DeliveriesQuery,
     response: {
-      200: response('One page of deliveries.', DeliveryListSchema, {
+      200: response('One page of deliveries.', deliveryListSchema(names), {
         data: [deliveryExample],
         nextCursor: null,
       }),

@@ -3,7 +3,6 @@ import { Type } from '#core/platform/schemas.ts';
 import { DateTime, dateTime, Id, IdempotencyKey, NextCursor, nullable } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
 import { optionalBody } from '#http/input/validator.ts';
-import { type EventType, eventTypes } from '../event.ts';
 import { disabledReasons, type EventEndpoint } from './endpoint.ts';
 import { urlLengthMax } from './endpoint-address.ts';
 
@@ -17,14 +16,15 @@ const Url = Type.String({
     'Where Till sends events with POST. Must be https, without a user, a password or a fragment, and must not resolve ' +
     'to an address in a private or special range.',
 });
-const Types = Type.Unsafe<readonly EventType[] | null>({
-  type: ['array', 'null'],
-  items: { type: 'string', enum: [...eventTypes] },
-  minItems: 1,
-  maxItems: eventTypes.length,
-  uniqueItems: true,
-  description: 'The types of events to send. Null: all types, including those of later releases.',
-});
+const typesOf = (known: readonly string[]) =>
+  Type.Unsafe<readonly string[] | null>({
+    type: ['array', 'null'],
+    items: { type: 'string', enum: [...known] },
+    minItems: 1,
+    maxItems: known.length,
+    uniqueItems: true,
+    description: 'The types of events to send. Null: all types, including those of later releases.',
+  });
 const Description = nullable(
   Type.String({ maxLength: descriptionLengthMax, description: 'For your own use.' }),
 );
@@ -32,7 +32,7 @@ const Description = nullable(
 export const EndpointSchema = component('EventEndpoint', {
   id: Id,
   url: Type.String(),
-  types: Type.Unsafe<readonly EventType[] | null>({
+  types: Type.Unsafe<readonly string[] | null>({
     type: ['array', 'null'],
     items: { type: 'string' },
     description: 'The types of events that are sent. Null: all types.',
@@ -70,34 +70,36 @@ export const EndpointListSchema = component('EventEndpointList', {
   nextCursor: NextCursor,
 });
 
-export const CreateBody = Type.Object(
-  {
-    url: Url,
-    types: Type.Optional(Types),
-    description: Type.Optional(Description),
-    idempotencyKey: Type.Optional(IdempotencyKey),
-  },
-  { title: 'NewEventEndpoint', additionalProperties: false },
-);
+export const createBody = (types: readonly string[]) =>
+  Type.Object(
+    {
+      url: Url,
+      types: Type.Optional(typesOf(types)),
+      description: Type.Optional(Description),
+      idempotencyKey: Type.Optional(IdempotencyKey),
+    },
+    { title: 'NewEventEndpoint', additionalProperties: false },
+  );
 
-export const UpdateBody = Type.Object(
-  {
-    url: Type.Optional(Url),
-    types: Type.Optional(Types),
-    description: Type.Optional(Description),
-    enabled: Type.Optional(
-      Type.Boolean({
-        description: 'An endpoint that is turned on again continues with the first event that it missed.',
-      }),
-    ),
-    idempotencyKey: Type.Optional(IdempotencyKey),
-  },
-  {
-    title: 'EventEndpointChange',
-    additionalProperties: false,
-    description: 'Fields that you leave out keep their value.',
-  },
-);
+export const updateBody = (types: readonly string[]) =>
+  Type.Object(
+    {
+      url: Type.Optional(Url),
+      types: Type.Optional(typesOf(types)),
+      description: Type.Optional(Description),
+      enabled: Type.Optional(
+        Type.Boolean({
+          description: 'An endpoint that is turned on again continues with the first event that it missed.',
+        }),
+      ),
+      idempotencyKey: Type.Optional(IdempotencyKey),
+    },
+    {
+      title: 'EventEndpointChange',
+      additionalProperties: false,
+      description: 'Fields that you leave out keep their value.',
+    },
+  );
 
 export const RotateBody = Type.Object(
   { idempotencyKey: Type.Optional(IdempotencyKey) },

@@ -1,6 +1,5 @@
 import { Failure } from '#core/errors.ts';
 import { isSameValue } from '#core/model/transition.ts';
-import type { EventType } from '../event.ts';
 
 /** Each endpoint adds a delivery to every event. An installation has a few applications. */
 export const endpointsMax = 50;
@@ -16,7 +15,7 @@ export interface EventEndpoint {
   readonly id: string;
   readonly url: string;
   /** Null: all types. */
-  readonly types: readonly EventType[] | null;
+  readonly types: readonly string[] | null;
   readonly description: string | null;
   readonly enabled: boolean;
   readonly disabledAt: Date | null;

@@ -10,10 +10,10 @@ import { sendProblem } from '#http/failures/respond-to-failure.ts';
 import { asksFor } from '#http/input/accept.ts';
 import { inAnyCase } from '#http/input/validator.ts';
 import { OpenReaders } from '#http/load/open-readers.ts';
-import { type EventSelection, type EventType, eventTypes, isEventType } from '../event.ts';
+import type { EventNames, EventSelection } from '../event.ts';
 import type { EventFeed, FeedPage, FollowedPlace } from './event-feed.ts';
 import { eventId, type FeedStart } from './event-id.ts';
-import { EventSchema, eventExample } from './event-schema.ts';
+import { eventExample, eventSchema } from './event-schema.ts';
 import { EventStreams, type StreamLimits, streamLimits } from './event-streams.ts';
 import type { FeedEvent } from './feed-event.ts';
 
@@ -86,16 +86,17 @@ const Headers = Type.Object({
   ),
 });
 
-const EventListSchema = component('EventList', {
-  data: Type.Array(EventSchema),
-  nextCursor: nullable(
-    Type.String({
-      description:
-        'Send it as `after` to continue. It may be the id of an event after the last one in `data` that your ' +
-        'filters did not select. Null if there are no events after yours: send the same `after` again.',
-    }),
-  ),
-});
+const eventListSchema = (names: EventNames) =>
+  component('EventList', {
+    data: Type.Array(eventSchema(names)),
+    nextCursor: nullable(
+      Type.String({
+        description:
+          'Send it as `after` to continue. It may be the id of an event after the last one in `data` that your ' +
+          'filters did not select. Null if there are no events after yours: send the same `after` again.',
+      }),
+    ),
+  });
 
 const description =
   'Every change of a customer, plan, payment, refund, subscription or invoice is an event. A reader that sends the ' +
@@ -106,6 +107,7 @@ const description =
 interface EventRouteParts {
   readonly feed: EventFeed;
   readonly customers: IncludedCustomers;
+  readonly names: EventNames;
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** Lower limits for tests. */
@@ -113,7 +115,8 @@ interface EventRouteParts {
 }
 
 export function registerEventRoutes(app: FastifyInstance, parts: EventRouteParts): void {
-  const { feed, metrics } = parts;
+  const { feed, metrics, names } = parts;
+  const knownTypes = new Set(names.types);
   const limits = { ...streamLimits, ...parts.limits };
   const streams = new EventStreams({ ...parts, limits });
   const waiting = new OpenReaders({ max: waitingMax, keyCheckMs: limits.keyCheckMs });
@@ -133,13 +136,13 @@ export function registerEventRoutes(app: FastifyInstance, parts: EventRouteParts
     description,
     query: Query,
     headers: Headers,
-    response: { 200: eventsResponse() },
+    response: { 200: eventsResponse(names) },
     failures: ['event_expired'],
     // It may wait for long, and only reads.
     isNeverPaused: true,
     run: async (request, reply) => {
       const { limit, waitSeconds, types, objectId, customerId, include } = request.query;
-      const selection = { types: readTypes(types), objectId, customerId };
+      const selection = { types: readTypes(types, knownTypes), objectId, customerId };
       const isStream = wantsStream(request);
       const after = await locate(feed, request.query.after, isStream ? request.headers['last-event-id'] : '');
       const send = async (page: SentPage) =>
@@ -167,8 +170,8 @@ const tooManyReaders = new Failure(
   { retryAfterSeconds },
 );
 
-function eventsResponse() {
-  const json = response('The events, or a stream of them.', EventListSchema, {
+function eventsResponse(names: EventNames) {
+  const json = response('The events, or a stream of them.', eventListSchema(names), {
     data: [eventExample],
     nextCursor: eventExample.id,
   });
@@ -193,11 +196,11 @@ function locate(
   return feed.locate(after, 'query.after');
 }
 
-function readTypes(text: string | undefined): ReadonlySet<EventType> | undefined {
+function readTypes(text: string | undefined, known: ReadonlySet<string>): ReadonlySet<string> | undefined {
   if (text === undefined) return undefined;
   const types = text.split(',').map((type) => type.trim());
-  if (types.every(isEventType)) return new Set(types);
-  throw invalidRequest('query.types', `must be a comma-separated list of these: ${eventTypes.join(', ')}`);
+  if (types.every((type) => known.has(type))) return new Set(types);
+  throw invalidRequest('query.types', `must be a comma-separated list of these: ${[...known].join(', ')}`);
 }
 
 interface Wait {

@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import { Type } from '#core/platform/schemas.ts';
 import { DateTime, Id, IncludedCustomer, nullable } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
-import { eventObjectTypes, eventTypes } from '../event.ts';
+import type { EventNames } from '../event.ts';
 
 const CauseSchema = Type.Object(
   {
@@ -31,28 +31,33 @@ const object = (description: string) =>
     description,
   });
 
-export const EventSchema = component('Event', {
-  id: Type.String({ description: 'Opaque. Send it as `after` to get the events that follow.' }),
-  type: Type.Enum([...eventTypes]),
-  createdAt: DateTime,
-  objectType: Type.Enum([...eventObjectTypes]),
-  objectId: Id,
-  customerId: nullable(
-    Type.String({
-      format: 'uuid',
-      description: 'The customer that the object belongs to, or whose usage a meter counts. Null for a plan.',
-    }),
-  ),
-  data: object(
-    'The object after the change, as its own endpoint shows it. For `usage.limit_reached`: `meter` (its key), `used`, ' +
-      '`limit`, `periodStart` and `periodEnd`.',
-  ),
-  previous: object('The old values of the fields that changed. Empty on creation.'),
-  cause: CauseSchema,
-  customer: IncludedCustomer,
-});
+export type EventSchema = ReturnType<typeof eventSchema>;
 
-export const eventExample: Static<typeof EventSchema> = {
+export function eventSchema({ types, objectTypes }: EventNames) {
+  return component('Event', {
+    id: Type.String({ description: 'Opaque. Send it as `after` to get the events that follow.' }),
+    type: Type.Enum([...types]),
+    createdAt: DateTime,
+    objectType: Type.Enum([...objectTypes]),
+    objectId: Id,
+    customerId: nullable(
+      Type.String({
+        format: 'uuid',
+        description:
+          'The customer that the object belongs to, or whose usage a meter counts. Null for a plan.',
+      }),
+    ),
+    data: object(
+      'The object after the change, as its own endpoint shows it. For `usage.limit_reached`: `meter` (its key), `used`, ' +
+        '`limit`, `periodStart` and `periodEnd`.',
+    ),
+    previous: object('The old values of the fields that changed. Empty on creation.'),
+    cause: CauseSchema,
+    customer: IncludedCustomer,
+  });
+}
+
+export const eventExample: Static<EventSchema> = {
   id: 'evt_AaHeisnAAGZ6tdDAL5HEoHvj',
   type: 'plan.updated',
   createdAt: '2026-11-15T09:30:00.000Z',

@@ -1,9 +1,8 @@
-import type { EventType } from '../event.ts';
 import { type EventPlace, eventId } from './event-id.ts';
 
 /** An event as it is stored. The three JSON values remain text: the feed passes them on unchanged. */
 export interface StoredEvent extends EventPlace {
-  readonly type: EventType;
+  readonly type: string;
   readonly objectType: string;
   readonly objectId: string;
   readonly customerId: string | null;

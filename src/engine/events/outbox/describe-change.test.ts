@@ -11,7 +11,7 @@ interface Row {
 }
 
 const kind = objectKind({
-  type: 'plan',
+  events: { objectType: 'plan', meanings: { 'plan.updated': '', 'plan.archived': '' } },
   table: 'plans',
   show: ({ name, tags, isHidden, isErased }: Row) => ({
     id: 'a',

@@ -1,4 +1,4 @@
-import type { DescribedEvent, EventData, EventObjectType, EventType } from '../event.ts';
+import type { DescribedEvent, EventData, EventTypes } from '../event.ts';
 
 /** What the API shows of an object. */
 export interface Shown {
@@ -16,12 +16,9 @@ export interface Shown {
   readonly ids: readonly string[];
 }
 
-/** A change of a meter writes no event. An event about a meter reports what a customer has used of it. */
-type ChangingObjectType = Exclude<EventObjectType, 'meter'>;
-
 /** A kind of object whose changes are events. */
 export interface ObjectKind {
-  readonly type: ChangingObjectType;
+  readonly type: string;
   readonly table: string;
   /**
    * The row must come from the table of this kind. `before` is given for the row before a change: whether a grace
@@ -31,13 +28,13 @@ export interface ObjectKind {
   /** Whether the row may show that a grace period entitles the customer. */
   mayBeInGrace(row: object): boolean;
   /** The type of the event of a change. A change has one event: if several types fit, the first one counts. */
-  typeOf(before: Shown, after: Shown): EventType;
+  typeOf(before: Shown, after: Shown): string;
   /** The event that follows the creation, for a state that applications must not miss. */
   afterCreation(created: Shown): DescribedEvent | undefined;
 }
 
-interface Definition<Row, RowView> {
-  readonly type: ChangingObjectType;
+interface Definition<Row, RowView, Type extends string> {
+  readonly events: EventTypes<Type>;
   readonly table: string;
   readonly show: (
     row: Row,
@@ -45,17 +42,17 @@ interface Definition<Row, RowView> {
   ) => Pick<Shown, 'id' | 'customerId' | 'ids'> &
     Partial<Pick<Shown, 'isVisible' | 'erased' | 'graceEndsAt'>> & { readonly view: RowView };
   readonly mayBeInGrace?: (row: Row) => boolean;
-  readonly typeOf: (before: RowView, after: RowView, isVisible: boolean) => EventType;
-  readonly afterCreation?: (created: RowView) => DescribedEvent | undefined;
+  readonly typeOf: (before: RowView, after: RowView, isVisible: boolean) => NoInfer<Type>;
+  readonly afterCreation?: (created: RowView) => DescribedEvent<NoInfer<Type>> | undefined;
 }
 
 /** Erases the types of rows and views, so that all kinds can be handled alike. */
-export function objectKind<Row extends object, RowView extends EventData>(
-  definition: Definition<Row, RowView>,
+export function objectKind<Row extends object, RowView extends EventData, Type extends string>(
+  definition: Definition<Row, RowView, Type>,
 ): ObjectKind {
-  const { type, table } = definition;
+  const { events, table } = definition;
   return {
-    type,
+    type: events.objectType,
     table,
     show: (row, before) => {
       const {
