@@ -16,7 +16,7 @@ import { CsvExports, type CsvLimits, csvLimits } from './csv/csv-exports.ts';
 import { registerDirectRoutes } from './direct-routes.ts';
 import { type OperationTag, registerDocs } from './docs/docs.ts';
 import { RouteIndex } from './docs/route-index.ts';
-import { respondToBrokenRequest, respondToFailure } from './failures/respond-to-failure.ts';
+import { createBrokenRequestHandler, respondToFailure } from './failures/respond-to-failure.ts';
 import { unclearHost } from './input/host-header.ts';
 import { registerJsonBody } from './input/json-body.ts';
 import { requestIdOf } from './input/request-id.ts';
@@ -237,7 +237,7 @@ function createServer(parts: AppParts): FastifyInstance {
       setSecurityHeaders(reply);
       respondToFailure(error, request, reply, parts.logger);
     },
-    clientErrorHandler: respondToBrokenRequest,
+    clientErrorHandler: createBrokenRequestHandler(),
   });
   return app;
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import Fastify from 'fastify';
+import { OpenRequests } from '../load/open-requests.ts';
 import { type CsvColumn, csvLine } from './csv.ts';
 import { CsvExports, type CsvSource, csvLimits } from './csv-exports.ts';
 
@@ -30,7 +31,7 @@ test('the next file continues where a file ended, even if rows are created meanw
   const read = growingList(12);
   const app = Fastify();
   // Only what an export uses of the service around it.
-  app.decorate('openRequests', { leave: () => {} } as unknown as (typeof app)['openRequests']);
+  app.decorate('openRequests', new OpenRequests());
   app.decorate('logRequest', () => {});
   app.decorateRequest('caller');
   app.addHook('onRequest', async (request) => {

@@ -15,8 +15,8 @@ export const csvLimits = {
    * take.
    */
   fileRows: 90_000,
-  /** A statement takes some milliseconds. A few pages are in memory at once. */
-  pageRows: 500,
+  /** A page takes some milliseconds, in which no request has its turn. A few are in memory at once. */
+  pageRows: 200,
   /** The length of a page in characters, about: pages of rows with large metadata have fewer rows. */
   pageLength: 1_000_000,
   /** Until it is known how large the rows are. */
@@ -126,7 +126,7 @@ export class CsvExports {
     request.isStream = true;
     // From here on, the time limit below applies, and a caller that reads nothing is disconnected like any other.
     request.server.openRequests.leave(reply);
-    const body = Readable.from(this.#lines(start));
+    const body = Readable.from(this.#lines(start, () => request.server.openRequests.giveWay()));
     const { signal } = start.reader.controller;
     // Data that the caller has not read yet is dropped too.
     signal.addEventListener('abort', () => void (reply.raw.closed || body.destroy(signal.reason)));
@@ -146,7 +146,10 @@ export class CsvExports {
    * The rows before the next file, however many they are at this time: no row is in both files, and none is missing
    * between them.
    */
-  async *#lines({ source, first, nextFile, reader }: StartedExport): AsyncGenerator<string, void> {
+  async *#lines(
+    { source, first, nextFile, reader }: StartedExport,
+    giveWay: () => Promise<void>,
+  ): AsyncGenerator<string, void> {
     const { columns, read } = source;
     const { rowsMax, pageRows, pageLength } = this.#limits;
     const linesOf = ({ data }: CsvPage) => data.map((object) => csvLine(columns, object)).join('');
@@ -157,6 +160,7 @@ export class CsvExports {
     while (page.nextCursor !== null) {
       const fitting = Math.ceil((page.data.length * pageLength) / Math.max(1, lines.length));
       const limit = Math.max(1, Math.min(pageRows, fitting));
+      await giveWay();
       page = await read({ cursor: page.nextCursor, upTo: nextFile ?? undefined, limit, skip: 0 });
       sent += page.data.length;
       if (sent > rowsMax) throw new Error('too many objects began to match during the export');

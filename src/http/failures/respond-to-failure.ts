@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { errorCatalogue } from '#core/error-catalogue.ts';
 import { Failure } from '#core/errors.ts';
@@ -70,13 +70,25 @@ export function replaceWithProblem(reply: FastifyReply, failure: Failure, reques
   return Buffer.from(JSON.stringify(body));
 }
 
+/** Others have their turn in between: thousands of connections can time out at once. */
+const brokenAtOnce = 10;
+
 /**
  * Responds to requests that Node refuses before they are parsed: malformed ones, those with too large headers, and slow
  * ones.
  */
-export function respondToBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || isRefused(socket)) return;
-  socket.end(rawProblemResponse(brokenRequestFailure(error.code), randomUUID()));
+export function createBrokenRequestHandler() {
+  const waiting: { readonly code: string | undefined; readonly socket: Duplex }[] = [];
+  const respondToSome = () => {
+    for (const { code, socket } of waiting.splice(0, brokenAtOnce))
+      if (socket.writable) socket.end(rawProblemResponse(brokenRequestFailure(code), randomUUID()));
+    if (waiting.length > 0) setImmediate(respondToSome);
+  };
+  return ({ code }: Error & { readonly code?: string }, socket: Duplex): void => {
+    if (code === 'ECONNRESET' || isRefused(socket)) return;
+    waiting.push({ code, socket });
+    if (waiting.length === 1) setImmediate(respondToSome);
+  };
 }
 
 function brokenRequestFailure(code: string | undefined): Failure {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '#core/errors.ts';
 
@@ -19,10 +19,10 @@ export function hasClearHost({ rawHeaders, httpVersion }: IncomingMessage): bool
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0');
 }
 
-const refused = new WeakSet<Socket>();
+const refused = new WeakSet<Duplex>();
 
 /** Whether the connection already got its last response: later requests on it get none. */
-export function isRefused(socket: Socket): boolean {
+export function isRefused(socket: Duplex): boolean {
   return refused.has(socket);
 }
 

@@ -86,7 +86,11 @@ export class UnverifiedBodies {
     this.#timer ??= setInterval(() => this.#endSlow(), checkIntervalMs).unref();
   }
 
-  #remove({ previous, next, room }: ArrivingBody): void {
+  #remove(body: ArrivingBody): void {
+    const { previous, next, room } = body;
+    // A body that still has its neighbour would keep all later ones in memory, once it is in the old generation.
+    body.previous = undefined;
+    body.next = undefined;
     if (previous === undefined) this.#oldest = next;
     else previous.next = next;
     if (next === undefined) this.#newest = previous;
