@@ -461,6 +461,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'features/subscriptions/subscription-store.ts',
     'features/subscriptions/entitlements/entitlement-store.ts',
     'features/invoices/invoice-store.ts',
+    'features/invoices/invoice-fields.ts',
     'features/payments/payment-store.ts',
     'features/plans/plan-store.ts',
     'operators/attention/attention-store.ts',

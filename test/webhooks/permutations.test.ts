@@ -1,9 +1,7 @@
 import { type Customer, type CustomerFacts, takeCustomerFacts } from '#core/model/customer.ts';
 import { type AsOf, asOfEvent, rowTime } from '#core/model/facts.ts';
 import {
-  coverageOf,
-  detailsAfter,
-  firstDetails,
+  firstValuesOfInvoice,
   type Invoice,
   type InvoiceFacts,
   takeInvoiceFacts,
@@ -978,12 +976,11 @@ function invoiceLife(
   return {
     events,
     shown: ({ coversUntil = null, ...facts }) => ({ ...facts, ...(facts.isCut ? {} : { coversUntil }) }),
-    born: ({ asOf, isCut: _, ...facts }) => ({
-      ...{ ...facts, ...born, customerId: 'c', subscriptionId: null, ...rowTime(asOf) },
-      ...detailsAfter(firstDetails(facts), facts),
-      ...coverageOf({ coversUntil: null }, { ...facts, asOf }),
+    born: ({ isCut: _, ...facts }) => ({
+      ...{ processorInvoiceId: facts.processorInvoiceId, customerId: 'c', subscriptionId: null },
+      ...{ ...firstValuesOfInvoice(facts), ...born, ...rowTime(facts.asOf), createdAt: facts.createdAt },
     }),
-    take: (row, facts, origin) => takeInvoiceFacts(row, facts, 'c', origin, now),
+    take: (row, { isCut: _, ...facts }, origin) => takeInvoiceFacts(row, facts, 'c', origin, now),
     view: ({ status, amountDue, amountPaid, ...row }) => ({
       ...{ status, amountDue, amountPaid, number: row.number, invoicePdfUrl: row.invoicePdfUrl },
       ...{ amountRemaining: row.amountRemaining, attemptCount: row.attemptCount },

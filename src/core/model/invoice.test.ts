@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { unknownDetails } from '../../../test/support/invoice-details.ts';
 import {
   assertTransitions,
   atSecond,
@@ -52,7 +51,6 @@ const facts: InvoiceFacts = {
   status: 'draft',
   hostedInvoiceUrl: null,
   coversUntil: null,
-  ...unknownDetails,
   createdAt: rowCreatedAt,
   asOf: rowAsOf,
 };
@@ -98,9 +96,8 @@ test('an event that does not show a detail does not clear it', () => {
   const later = { ...facts, status: 'open', asOf: atSecond(1_001) } as const;
   const { verdict, row } = takeInvoiceFacts(invoice, later, customerId, 'event', testNow);
   assert.equal(verdict, 'take');
-  for (const field of Object.keys(unknownDetails) as (keyof typeof unknownDetails)[])
-    assert.equal(row[field], invoice[field], field);
-  assert.equal(row.nextPaymentAttemptAt, invoice.nextPaymentAttemptAt);
+  const { status, updatedAt, processorAsOf, processorAsOfLatest, ...kept } = row;
+  assert.deepEqual({ ...invoice, ...kept }, invoice);
   const ended = { ...later, nextPaymentAttemptAt: null };
   const { row: last } = takeInvoiceFacts(invoice, ended, customerId, 'event', testNow);
   assert.equal(last.nextPaymentAttemptAt, null);

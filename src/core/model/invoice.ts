@@ -16,12 +16,8 @@ interface InvoiceValues {
   readonly hostedInvoiceUrl: string | null;
 }
 
-export interface Invoice extends DatedRow, InvoiceValues {
-  readonly processorInvoiceId: string;
-  /** Null if the customer does not belong to Till. */
-  readonly customerId: string | null;
-  /** Null if the invoice bills no subscription that Till has a row for. */
-  readonly subscriptionId: string | null;
+/** Facts lack a detail that an event or an older API version does not show. The row keeps its value. */
+interface InvoiceDetails {
   /** Null until the invoice is finalized, like its PDF. */
   readonly number: string | null;
   readonly amountRemaining: number;
@@ -31,24 +27,21 @@ export interface Invoice extends DatedRow, InvoiceValues {
   readonly periodStart: Date | null;
   readonly periodEnd: Date | null;
   readonly invoicePdfUrl: string | null;
+}
+
+export interface Invoice extends DatedRow, InvoiceValues, InvoiceDetails {
+  readonly processorInvoiceId: string;
+  /** Null if the customer does not belong to Till. */
+  readonly customerId: string | null;
+  /** Null if the invoice bills no subscription that Till has a row for. */
+  readonly subscriptionId: string | null;
   /** The end of the last period that the subscription's lines bill. Null if no line bills a period. */
   readonly coversUntil: Date | null;
   /** The row took an event that does not show all lines, and has not been refreshed since. */
   readonly isIncomplete: boolean;
 }
 
-/** In facts, null means unknown, and the row keeps its value. `nextPaymentAttemptAt` is absent if it is unknown. */
-interface InvoiceDetails {
-  readonly number: string | null;
-  readonly amountRemaining: number | null;
-  readonly attemptCount: number | null;
-  readonly nextPaymentAttemptAt?: Date | null;
-  readonly periodStart: Date | null;
-  readonly periodEnd: Date | null;
-  readonly invoicePdfUrl: string | null;
-}
-
-export interface InvoiceFacts extends Facts, InvoiceDetails, InvoiceValues {
+export interface InvoiceFacts extends Facts, InvoiceValues, Partial<InvoiceDetails> {
   readonly processorInvoiceId: string;
   /** Till's id of the billed subscription, from the metadata that the processor copies into the invoice. */
   readonly subscriptionLocalId: string | null;
@@ -76,64 +69,51 @@ export function takeInvoiceFacts(
 ): Taken<Invoice> {
   const isSameCustomer = facts.processorCustomerId === invoice.processorCustomerId;
   const values = {
+    ...valuesOfInvoice(facts),
     // The customer may have been recovered and attached after `customerId` was looked up.
     customerId: customerId ?? (isSameCustomer ? invoice.customerId : null),
-    processorCustomerId: facts.processorCustomerId,
-    processorSubscriptionId: facts.processorSubscriptionId,
-    amountDue: facts.amountDue,
-    amountPaid: facts.amountPaid,
-    currency: facts.currency,
-    status: facts.status,
-    hostedInvoiceUrl: facts.hostedInvoiceUrl,
     ...coverageOf(invoice, facts),
-    ...detailsAfter(invoice, facts),
   };
   const rule = ruleOf(invoice.status, facts.status);
   return takeValues(invoice, values, { rule, origin, asOf: facts.asOf, now });
 }
 
+/** What a row takes from facts as it is. */
+function valuesOfInvoice({
+  processorInvoiceId,
+  subscriptionLocalId,
+  coversUntil,
+  mayLose,
+  createdAt,
+  asOf,
+  ...values
+}: InvoiceFacts) {
+  return values;
+}
+
+/** The values of a new row. */
+export function firstValuesOfInvoice(
+  facts: InvoiceFacts,
+): InvoiceValues & InvoiceDetails & Pick<Invoice, 'coversUntil' | 'isIncomplete'> {
+  return {
+    number: null,
+    amountRemaining: Math.max(facts.amountDue - facts.amountPaid, 0),
+    attemptCount: 0,
+    nextPaymentAttemptAt: null,
+    periodStart: null,
+    periodEnd: null,
+    invoicePdfUrl: null,
+    ...valuesOfInvoice(facts),
+    ...coverageOf({ coversUntil: null }, facts),
+  };
+}
+
 /** The period that an invoice bills, if it is known. Only a paid invoice of a subscription must know it. */
-export function coverageOf(
+function coverageOf(
   row: Pick<Invoice, 'coversUntil'>,
   { coversUntil, status, processorSubscriptionId }: InvoiceFacts,
 ): Pick<Invoice, 'coversUntil' | 'isIncomplete'> {
   if (coversUntil !== undefined) return { coversUntil, isIncomplete: false };
   const isNeeded = status === 'paid' && processorSubscriptionId !== null;
   return { coversUntil: row.coversUntil, isIncomplete: isNeeded };
-}
-
-export const noCoverage = { coversUntil: null };
-
-type ShownDetails = Pick<Invoice, keyof InvoiceDetails>;
-
-/**
- * The details after facts. A detail that the facts do not contain stays. An invoice never loses its number or its PDF.
- */
-export function detailsAfter(before: ShownDetails, facts: InvoiceDetails): ShownDetails {
-  const { nextPaymentAttemptAt = before.nextPaymentAttemptAt } = facts;
-  return {
-    number: facts.number ?? before.number,
-    amountRemaining: facts.amountRemaining ?? before.amountRemaining,
-    attemptCount: facts.attemptCount ?? before.attemptCount,
-    nextPaymentAttemptAt,
-    periodStart: facts.periodStart ?? before.periodStart,
-    periodEnd: facts.periodEnd ?? before.periodEnd,
-    invoicePdfUrl: facts.invoicePdfUrl ?? before.invoicePdfUrl,
-  };
-}
-
-/** The details of a new row, before its facts are applied. */
-export function firstDetails({
-  amountDue,
-  amountPaid,
-}: Pick<InvoiceFacts, 'amountDue' | 'amountPaid'>): ShownDetails {
-  return {
-    number: null,
-    amountRemaining: Math.max(amountDue - amountPaid, 0),
-    attemptCount: 0,
-    nextPaymentAttemptAt: null,
-    periodStart: null,
-    periodEnd: null,
-    invoicePdfUrl: null,
-  };
 }

@@ -63,9 +63,12 @@ export interface Taken<Row> {
   readonly row: Row;
 }
 
-export function takeValues<Row extends DatedRow>(
+/** Only for the compiler: the values have no names but those of the row's columns. */
+type OnlyColumns<Values, Row> = { readonly [Name in Exclude<keyof Values, keyof Row>]: never };
+
+export function takeValues<Row extends DatedRow, Values extends Partial<Row>>(
   row: Row,
-  values: Partial<Row>,
+  values: Values & OnlyColumns<Values, Row>,
   { rule, origin, asOf, now }: Taking,
 ): Taken<Row> {
   // The values are columns of the row.

@@ -28,7 +28,8 @@ interface RowStatement {
   readonly valuesOf: (rows: readonly object[]) => readonly Buffer[];
 }
 
-interface Column {
+/** A column of a table: what is read and written. */
+export interface Column {
   readonly type: 'uuid' | 'text' | 'bigint' | 'integer' | 'boolean' | 'timestamptz' | 'jsonb';
   readonly written: 'insert and update' | 'insert' | 'never';
   /** The expression that reads the field, if it is not just the column. */
@@ -61,7 +62,8 @@ export function defineTable<Row extends { readonly id: string }>(
   fields: Readonly<Record<keyof Row & string, Column>>,
   { insertOrder = 'id' }: { readonly insertOrder?: keyof Row & string } = {},
 ): Table<Row> {
-  const all = Object.entries<Column>(fields);
+  // A field list also has fields of the API that have no column.
+  const all = Object.entries<Column>(fields).filter(([, column]) => 'type' in column);
   const inserted = all.filter(([, { written }]) => written !== 'never');
   const updated = all.filter(([, { written }]) => written === 'insert and update');
   const namesOf = (entries: typeof all) => entries.map(([field]) => columnOf(field)).join(', ');

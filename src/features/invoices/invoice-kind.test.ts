@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { InvoiceView } from './invoice-fields.ts';
 import { invoiceEventType } from './invoice-kind.ts';
-import type { InvoiceView } from './invoice-view.ts';
 
 test('an invoice: an attempt has failed if the invoice is still not paid', () => {
   const invoice = { status: 'open', attemptCount: 1 } as InvoiceView;

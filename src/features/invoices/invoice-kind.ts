@@ -1,6 +1,6 @@
 import type { Invoice } from '#core/model/invoice.ts';
 import { idsOf, objectKind } from '#engine/events/outbox/object-kind.ts';
-import { type InvoiceView, invoiceView } from './invoice-view.ts';
+import { type InvoiceView, invoiceView } from './invoice-fields.ts';
 
 export const invoiceEvents = {
   objectType: 'invoice',

@@ -2,12 +2,9 @@ import type { Customer } from '#core/model/customer.ts';
 import { rowTime } from '#core/model/facts.ts';
 import type { Applied, Source, Take } from '#core/model/fold.ts';
 import {
-  coverageOf,
-  detailsAfter,
-  firstDetails,
+  firstValuesOfInvoice,
   type Invoice,
   type InvoiceFacts,
-  noCoverage,
   takeInvoiceFacts,
 } from '#core/model/invoice.ts';
 import { derivedId, isOurId } from '#core/platform/id.ts';
@@ -17,8 +14,8 @@ import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
 import { findOrRefresh, ignoredAll, nothingApplied, revisionsOf } from '#engine/mirrors/refresh.ts';
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
+import { invoiceView } from './invoice-fields.ts';
 import type { InvoiceStore } from './invoice-store.ts';
-import { invoiceView } from './invoice-view.ts';
 
 interface InvoiceMirrorParts extends MirrorParts {
   readonly store: InvoiceStore;
@@ -124,23 +121,15 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
 }
 
 function toInvoice(facts: InvoiceFacts, customerId: string | null, now: Date): Invoice {
-  const { processorInvoiceId, processorCustomerId, processorSubscriptionId, amountDue, amountPaid } = facts;
+  const { processorInvoiceId, createdAt } = facts;
   return {
-    id: derivedId('invoice', processorInvoiceId, facts.createdAt),
+    id: derivedId('invoice', processorInvoiceId, createdAt),
     processorInvoiceId,
     customerId,
-    processorCustomerId,
-    processorSubscriptionId,
     subscriptionId: null,
-    amountDue,
-    amountPaid,
-    currency: facts.currency,
-    status: facts.status,
-    hostedInvoiceUrl: facts.hostedInvoiceUrl,
-    ...coverageOf(noCoverage, facts),
-    ...detailsAfter(firstDetails(facts), facts),
+    ...firstValuesOfInvoice(facts),
     ...rowTime(facts.asOf),
-    createdAt: facts.createdAt,
+    createdAt,
     updatedAt: now,
     revision: 0,
   };

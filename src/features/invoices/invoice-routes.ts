@@ -8,7 +8,6 @@ import {
   CustomerIdFilter,
   DateTime,
   Id,
-  IncludedCustomer,
   NextCursor,
   nullable,
   response,
@@ -16,60 +15,8 @@ import {
 import { component } from '#http/docs/components.ts';
 import { registerReadRoutes } from '#http/read-routes.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
+import { InvoiceSchema, invoiceExample, invoiceView } from './invoice-fields.ts';
 import type { InvoiceService, PlannedLine } from './invoice-service.ts';
-import { invoiceView } from './invoice-view.ts';
-
-const InvoiceSchema = component('Invoice', {
-  id: Id,
-  processorInvoiceId: Type.String(),
-  customerId: nullable(Id),
-  processorCustomerId: nullable(Type.String()),
-  processorSubscriptionId: nullable(Type.String()),
-  subscriptionId: nullable(Id),
-  number: nullable(Type.String({ description: 'Null until the invoice is finalized.' })),
-  amountDue: Type.Integer({ description: 'In the smallest unit of the currency.' }),
-  amountPaid: Type.Integer(),
-  amountRemaining: Type.Integer(),
-  currency: Type.String(),
-  status: Type.Enum([...invoiceStatuses]),
-  attemptCount: Type.Integer({
-    description: 'The number of attempts of the processor to collect the invoice.',
-  }),
-  nextPaymentAttemptAt: nullable({
-    ...DateTime,
-    description: 'Null if the processor makes no further attempt by itself.',
-  }),
-  periodStart: nullable(DateTime),
-  periodEnd: nullable(DateTime),
-  hostedInvoiceUrl: nullable(Type.String()),
-  invoicePdfUrl: nullable(Type.String({ description: 'Null until the invoice is finalized.' })),
-  createdAt: DateTime,
-  updatedAt: DateTime,
-  customer: IncludedCustomer,
-});
-
-const example: Static<typeof InvoiceSchema> = {
-  id: '0199c1f4-8e21-7f35-8d6a-1c2b3a4f5e6d',
-  processorInvoiceId: 'in_1MtHbELkdIwHu7ixl4OzzPMv',
-  customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
-  processorCustomerId: 'cus_Nffr5zNcVKZ0aB',
-  processorSubscriptionId: 'sub_1MowQVLkdIwHu7ixeRlqHVzs',
-  subscriptionId: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f',
-  number: 'A1B2C3D4-0001',
-  amountDue: 1_900,
-  amountPaid: 1_900,
-  amountRemaining: 0,
-  currency: 'eur',
-  status: 'paid',
-  attemptCount: 1,
-  nextPaymentAttemptAt: null,
-  periodStart: '2026-11-15T09:30:00.000Z',
-  periodEnd: '2026-11-15T09:30:00.000Z',
-  hostedInvoiceUrl: 'https://invoice.example.com/i/acct_1/test_1',
-  invoicePdfUrl: 'https://invoice.example.com/i/acct_1/test_1/pdf',
-  createdAt: '2026-11-15T09:30:00.000Z',
-  updatedAt: '2026-11-15T09:31:00.000Z',
-};
 
 const LineSchema = component('InvoiceLine', {
   description: nullable(Type.String()),
@@ -108,7 +55,7 @@ export function registerInvoiceRoutes(
     noun: 'invoice',
     plural: 'invoices',
     schema: InvoiceSchema,
-    example,
+    example: invoiceExample,
     filters: {
       customerId: CustomerIdFilter,
       status: Type.Optional(Type.Enum([...invoiceStatuses])),

@@ -3,48 +3,15 @@ import type { ListPage, ListRequest } from '#core/model/list-request.ts';
 import { anyOf } from '#core/platform/any-of.ts';
 import { beginsWith, comparedMax } from '#core/platform/begins-with.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
-import { computed, defineTable, immutable, linked, mutable } from '#core/platform/table.ts';
+import { defineTable } from '#core/platform/table.ts';
 import { type CurrencyAmounts, findByAmounts } from '#engine/mirrors/find-by-amounts.ts';
 import type { List } from '#engine/mirrors/list.ts';
 import { byCondition, byFacet, byId, byText } from '#engine/mirrors/list-filter.ts';
 import { listPage } from '#engine/mirrors/list-page.ts';
 import { MirrorStore } from '#engine/mirrors/mirror-store.ts';
+import { invoiceFields } from './invoice-fields.ts';
 
-/** Null if the invoice bills no subscription that Till has a row for. */
-const subscriptionIdOf = `(select subscriptions.id from till.subscriptions
-  where subscriptions.processor_subscription_id = invoices.processor_subscription_id)`;
-
-const invoiceTable = defineTable<Invoice>(
-  'invoices',
-  {
-    id: immutable('uuid'),
-    processorInvoiceId: immutable('text'),
-    customerId: mutable('uuid'),
-    processorCustomerId: mutable('text'),
-    processorSubscriptionId: mutable('text'),
-    subscriptionId: linked('uuid', subscriptionIdOf),
-    number: mutable('text'),
-    amountDue: mutable('bigint'),
-    amountPaid: mutable('bigint'),
-    amountRemaining: mutable('bigint'),
-    attemptCount: mutable('integer'),
-    nextPaymentAttemptAt: mutable('timestamptz'),
-    periodStart: mutable('timestamptz'),
-    periodEnd: mutable('timestamptz'),
-    invoicePdfUrl: mutable('text'),
-    currency: mutable('text'),
-    status: mutable('text'),
-    hostedInvoiceUrl: mutable('text'),
-    coversUntil: mutable('timestamptz'),
-    isIncomplete: mutable('boolean'),
-    processorAsOf: mutable('timestamptz'),
-    processorAsOfLatest: mutable('timestamptz'),
-    createdAt: immutable('timestamptz'),
-    updatedAt: mutable('timestamptz'),
-    revision: computed('integer'),
-  },
-  { insertOrder: 'processorInvoiceId' },
-);
+const invoiceTable = defineTable<Invoice>('invoices', invoiceFields, { insertOrder: 'processorInvoiceId' });
 
 const { columns, ownColumns } = invoiceTable;
 

@@ -31,18 +31,28 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
     status,
     hostedInvoiceUrl: invoice.optionalText('hosted_invoice_url'),
     ...(coversUntil === undefined ? {} : { coversUntil }),
-    number: invoice.optionalText('number'),
-    amountRemaining: invoice.optional('wholeNumber', 'amount_remaining'),
-    attemptCount: attemptCountOf(invoice),
+    ...known({
+      number: invoice.optionalText('number'),
+      amountRemaining: invoice.optional('wholeNumber', 'amount_remaining'),
+      attemptCount: attemptCountOf(invoice),
+      periodStart: invoice.optional('moment', 'period_start'),
+      periodEnd: invoice.optional('moment', 'period_end'),
+      invoicePdfUrl: invoice.optionalText('invoice_pdf'),
+    }),
     ...(invoice.has('next_payment_attempt')
       ? { nextPaymentAttemptAt: isToPay ? invoice.optional('moment', 'next_payment_attempt') : null }
       : {}),
-    periodStart: invoice.optional('moment', 'period_start'),
-    periodEnd: invoice.optional('moment', 'period_end'),
-    invoicePdfUrl: invoice.optionalText('invoice_pdf'),
     createdAt: invoice.createdAt(asOf.earliest),
     asOf,
   };
+}
+
+/** The details that the invoice shows. It never loses them again, so null means unknown. */
+function known<Details extends object>(
+  details: Details,
+): { readonly [Name in keyof Details]?: NonNullable<Details[Name]> } {
+  // Without nulls, so the values have these types.
+  return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== null)) as never;
 }
 
 /** The payment of an invoice. If the invoice was paid in another way, there is no payment intent. */
