@@ -279,14 +279,18 @@ function createPaceMetrics(create: MetricFactory) {
     "Calls that wait for the processor's rate limit, of requests (interactive) and of background work",
     { labelNames: ['priority'] },
   );
-  for (const priority of priorities) queueLength.set({ priority }, 0);
+  const queueWait = create.histogram(
+    'processor_queue_wait_seconds',
+    "How long calls waited for the processor's rate limit before they began; none while no limit is known",
+    { labelNames: ['priority'], buckets: requestBucketsSeconds },
+  );
+  for (const priority of priorities) {
+    queueLength.set({ priority }, 0);
+    queueWait.zero({ priority });
+  }
   return {
     processorQueueLength: queueLength,
-    processorQueueWait: create.histogram(
-      'processor_queue_wait_seconds',
-      "How long calls waited for the processor's rate limit before they began; none while no limit is known",
-      { labelNames: ['priority'], buckets: requestBucketsSeconds },
-    ),
+    processorQueueWait: queueWait,
     processorQueueRefused: create.counterBy(
       'priority',
       priorities,
