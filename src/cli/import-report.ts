@@ -1,18 +1,7 @@
 import type { AccessReport, Listed } from '#operators/import/audit.ts';
 import { type CensusProduct, listedMax } from '#operators/import/census.ts';
 import type { ImportResult } from '#operators/import/import.ts';
-import type { ImportKind, KindCounts, Skip } from '#operators/import/import-progress.ts';
-
-const names: Readonly<Record<ImportKind, string>> = {
-  plan: 'plans',
-  customer: 'customers',
-  external_id: 'external ids',
-  subscription: 'subscriptions',
-  invoice: 'invoices',
-  payment: 'payments',
-  refund: 'refunds',
-  dispute: 'disputes',
-};
+import type { KindCounts, Skip } from '#operators/import/import-progress.ts';
 
 const columns = ['found', 'adopted', 'updated', 'unchanged', 'skipped'] as const;
 const nameWidth = 15;
@@ -21,7 +10,11 @@ const columnWidth = 11;
 /** The progress of one list. */
 export function lineOf(counts: KindCounts): string {
   const parts = columns.map((column) => `${counts[column]} ${column}`);
-  return `${names[counts.kind].padEnd(nameWidth)}${parts.join(', ')}`;
+  return `${pluralOf(counts.kind).padEnd(nameWidth)}${parts.join(', ')}`;
+}
+
+function pluralOf(kind: string): string {
+  return `${kind.replaceAll('_', ' ')}s`;
 }
 
 export function skipLine({ kind, id, reason }: Skip): string {
@@ -41,7 +34,7 @@ export function reportOf({ counts, isDryRun, settings, access }: ImportResult): 
     line('', columns),
     ...counts.map((kind) =>
       line(
-        names[kind.kind],
+        pluralOf(kind.kind),
         columns.map((column) => kind[column]),
       ),
     ),

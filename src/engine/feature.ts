@@ -3,8 +3,11 @@ import type { OperationTag } from '#http/docs/docs.ts';
 import type { EventTypes } from './events/event.ts';
 import type { ObjectKind } from './events/outbox/object-kind.ts';
 import type { SweptOperation } from './idempotency/sweeper.ts';
+import type { CountedRows } from './mirrors/list.ts';
+import type { ComparedList } from './sync/compared-list.ts';
 import type { EventRule } from './sync/event-rule.ts';
 import type { MirrorsBySubject } from './sync/mirrors-by-subject.ts';
+import type { StaleMirror } from './sync/recovery.ts';
 
 /**
  * Everything that a resource announces to the rest of the service. `Context` is what it needs of the composition: the
@@ -23,4 +26,10 @@ export interface Feature<Context = never> {
   /** The mirrors that apply events of the processor, in the order in which every transaction locks their tables. */
   readonly subjects?: (context: Context) => Partial<MirrorsBySubject>;
   readonly rules?: (context: Context) => readonly EventRule[];
+  /** What a resync compares, by the names that metrics, logs and messages have for the resources. */
+  readonly lists?: Readonly<Record<string, ComparedList<Context>>>;
+  /** Mirrors whose rows can become stale. */
+  readonly staleMirrors?: (context: Context) => readonly StaleMirror[];
+  /** The lists of the API whose totals a counter keeps. */
+  readonly countedLists?: readonly CountedRows[];
 }

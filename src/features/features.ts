@@ -31,3 +31,6 @@ export const eventTypes: readonly EventTypes[] = features
   .toSorted((a, b) => Number(a.shownBy === undefined) - Number(b.shownBy === undefined));
 
 export const eventNames = namesOf(eventTypes);
+
+/** All lists that are compared with the processor, by the names of the resources. */
+export const lists = Object.fromEntries(features.flatMap((feature) => Object.entries(feature.lists ?? {})));

@@ -1,16 +1,5 @@
-/** The mirrored resources, as metrics, logs and messages name them. */
-export const resources = [
-  'customer',
-  'plan',
-  'payment',
-  'refund',
-  'dispute',
-  'subscription',
-  'invoice',
-  'checkout',
-] as const;
-
-export type Resource = (typeof resources)[number];
+/** The name of a mirrored resource in metrics, logs and messages, such as `payment`. */
+export type Resource = string;
 
 /**
  * The state of an object at the processor, in Till's terms. Facts contain only what the mirrors store. They never

@@ -7,4 +7,12 @@ export interface MirroredList<Facts> {
   list(filter: ListFilter): Pages<Facts>;
 }
 
+/** The list of some calls, for a mirror of the same facts. */
+export function mirroredList<Facts>(
+  mirror: Mirror<NoInfer<Facts>>,
+  calls: Omit<MirroredList<Facts>, 'mirror'>,
+): MirroredList<Facts> {
+  return { mirror, list: (filter) => calls.list(filter) };
+}
+
 type ListFilter = ListingStart & { readonly processorCustomerId?: string };

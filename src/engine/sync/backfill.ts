@@ -11,8 +11,8 @@ import { refreshObject } from './refresh-object.ts';
 const pagesPerLogLine = 500;
 
 interface BackfillParts extends Pick<PlatformParts, 'database' | 'logger'> {
-  /** The lists of all resources by their names, in the order in which they depend on each other. */
-  readonly lists: Readonly<Record<string, MirroredList<unknown>>>;
+  /** The lists of all resources, in the order in which they depend on each other. */
+  readonly lists: readonly MirroredList<unknown>[];
   readonly job: Job;
   readonly store: BackfillStore;
   readonly metrics: Pick<Metrics, 'backfilledObjects'>;
@@ -63,9 +63,9 @@ export class Backfills {
         logger.info({ olderProcesses }, 'backfill waiting for processes of an older release to stop');
         return false;
       }
-      for (const [resource, list] of Object.entries(lists))
+      for (const list of lists)
         for (const backfill of run.begun.pending)
-          if (backfill.resource === resource) await this.#complete(backfill, list, run);
+          if (backfill.resource === list.mirror.resource) await this.#complete(backfill, list, run);
       return true;
     } finally {
       await run.release();

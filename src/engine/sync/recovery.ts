@@ -15,7 +15,7 @@ const listingAgeMsMax = 30 * 86_400_000;
 /** Rows checked per run and mirror: with a run every five minutes, about two hundred thousand a week. */
 const staleRowsMax = 100;
 
-interface StaleMirror extends Mirror<never> {
+export interface StaleMirror extends Mirror<never> {
   /** The processor's ids of rows that should have changed by now. */
   listStale(limit: number): Promise<readonly string[]>;
   markChecked(key: string): Promise<void>;

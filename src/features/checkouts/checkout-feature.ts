@@ -1,11 +1,15 @@
 import type { Feature } from '#engine/feature.ts';
+import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
+import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { checkoutEvents, checkoutKind } from './checkout-kind.ts';
 import type { CheckoutMirror } from './checkout-mirror.ts';
 import { registerCheckoutRoutes } from './checkout-routes.ts';
 import type { CheckoutService } from './checkout-service.ts';
+import { checkoutList } from './checkout-store.ts';
 
 interface Context {
+  readonly processor: Processor;
   readonly mirrors: { readonly checkouts: CheckoutMirror };
   readonly checkouts: CheckoutService;
   readonly customers: CustomerService;
@@ -23,4 +27,20 @@ export const checkoutFeature: Feature<Context> = {
   events: [checkoutEvents],
   kinds: () => [checkoutKind],
   subjects: ({ mirrors }) => ({ checkout: mirrors.checkouts }),
+  lists: {
+    // Only the open checkouts. An import adopts none of them.
+    checkout: {
+      after: ['subscription', 'invoice', 'payment'],
+      open: ({ processor, mirrors }) => mirroredList(mirrors.checkouts, processor.checkouts),
+      count: async ({ checkouts }, customerId) =>
+        (await checkouts.list({ limit: 1, filters: { customerId, status: 'open' } })).total,
+      isOfCustomer: true,
+      // Those that have ended since are missing.
+      unlisted: async function* ({ checkouts, mirrors }, { customerId }) {
+        for await (const keys of checkouts.listOpen(customerId)) yield { mirror: mirrors.checkouts, keys };
+      },
+    },
+  },
+  staleMirrors: ({ mirrors }) => [mirrors.checkouts],
+  countedLists: [checkoutList],
 };

@@ -1,10 +1,15 @@
 import type { Feature } from '#engine/feature.ts';
+import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
+import type { ResyncScope, UnlistedObjects } from '#engine/sync/compared-list.ts';
+import type { Processor } from '#processor/port/processor.ts';
 import { customerEvents, customerKind } from './customer-kind.ts';
 import type { CustomerMirror } from './customer-mirror.ts';
 import { registerCustomerRoutes } from './customer-routes.ts';
 import type { CustomerService } from './customer-service.ts';
+import { customerList } from './customer-store.ts';
 
 interface Context {
+  readonly processor: Processor;
   readonly mirrors: { readonly customers: CustomerMirror };
   readonly customers: CustomerService;
   readonly checkouts: { expireOfCustomer(customerId: string): Promise<void> };
@@ -23,4 +28,30 @@ export const customerFeature: Feature<Context> = {
   events: [customerEvents],
   kinds: () => [customerKind],
   subjects: ({ mirrors }) => ({ customer: mirrors.customers }),
+  lists: {
+    customer: {
+      open: ({ processor, mirrors }) => mirroredList(mirrors.customers, processor.customers),
+      count: async ({ customers }) => (await customers.list({ limit: 1, filters: {} })).total,
+      remembersListed: true,
+      unlisted: unlistedCustomers,
+    },
+  },
+  countedLists: [customerList],
 };
+
+/** The processor does not list deleted customers, so every customer that is missing is refreshed. */
+async function* unlistedCustomers(
+  { customers, mirrors }: Context,
+  { customerId, listed }: ResyncScope,
+): AsyncIterable<UnlistedObjects> {
+  const mirror = mirrors.customers;
+  if (customerId !== undefined) {
+    const customer = await customers.findAny(customerId);
+    if (customer?.deletedAt === null) yield { mirror, keys: [customer.processorCustomerId] };
+    return;
+  }
+  for await (const page of customers.listLive()) {
+    const keys = page.map(({ processorCustomerId }) => processorCustomerId);
+    yield { mirror, keys: keys.filter((key) => !listed.has(key)) };
+  }
+}

@@ -1,11 +1,15 @@
 import type { Feature } from '#engine/feature.ts';
+import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
+import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { invoiceEvents, invoiceKind } from './invoice-kind.ts';
 import type { InvoiceMirror } from './invoice-mirror.ts';
 import { registerInvoiceRoutes } from './invoice-routes.ts';
 import type { InvoiceService } from './invoice-service.ts';
+import { invoiceList } from './invoice-store.ts';
 
 interface Context {
+  readonly processor: Processor;
   readonly mirrors: { readonly invoices: InvoiceMirror };
   readonly invoices: InvoiceService;
   readonly customers: CustomerService;
@@ -17,4 +21,14 @@ export const invoiceFeature: Feature<Context> = {
   events: [invoiceEvents],
   kinds: () => [invoiceKind],
   subjects: ({ mirrors }) => ({ invoice: mirrors.invoices }),
+  lists: {
+    invoice: {
+      after: ['subscription'],
+      open: ({ processor, mirrors }) => mirroredList(mirrors.invoices, processor.invoices),
+      count: async ({ invoices }, customerId) =>
+        (await invoices.list({ limit: 1, filters: { customerId } })).total,
+      isOfCustomer: true,
+    },
+  },
+  countedLists: [invoiceList],
 };

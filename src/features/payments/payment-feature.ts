@@ -1,5 +1,8 @@
 import type { Metrics } from '#core/platform/metrics.ts';
 import type { Feature } from '#engine/feature.ts';
+import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
+import type { ResyncScope, UnlistedObjects } from '#engine/sync/compared-list.ts';
+import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { registerCaptureRoutes } from './capture-routes.ts';
 import type { DisputeMirror } from './dispute-mirror.ts';
@@ -9,6 +12,7 @@ import type { PaymentMirror } from './payment-mirror.ts';
 import { registerPaymentRoutes } from './payment-routes.ts';
 import { paymentRule } from './payment-rule.ts';
 import type { PaymentService } from './payment-service.ts';
+import { paymentList } from './payment-store.ts';
 import { registerPaymentUpdateRoutes } from './payment-update-routes.ts';
 import { refundEvents, refundKind } from './refund-kind.ts';
 import type { RefundMirror } from './refund-mirror.ts';
@@ -16,6 +20,7 @@ import { registerRefundRoutes } from './refund-routes.ts';
 import type { RefundService } from './refund-service.ts';
 
 interface Context {
+  readonly processor: Processor;
   readonly mirrors: {
     readonly payments: PaymentMirror;
     readonly invoicePayments: InvoicePaymentMirror;
@@ -54,4 +59,43 @@ export const paymentFeature: Feature<Context> = {
   rules: ({ mirrors, metrics }) => [
     paymentRule({ payments: mirrors.payments, countFailedPayment: () => metrics.paymentsFailed.inc() }),
   ],
+  lists: {
+    payment: {
+      // Some of the payments were charged by subscriptions.
+      after: ['invoice'],
+      open: ({ processor, mirrors }) => mirroredList(mirrors.payments, processor.payments),
+      count: async ({ payments }, customerId) =>
+        (await payments.list({ limit: 1, filters: { customerId, source: 'all' } })).total,
+      isOfCustomer: true,
+      unlisted: refundsAndDisputes,
+    },
+    refund: {
+      after: ['payment'],
+      open: ({ processor, mirrors }) => mirroredList(mirrors.refunds, processor.refunds),
+      count: ({ refunds }) => refunds.count(),
+    },
+    dispute: {
+      after: ['payment'],
+      open: ({ processor, mirrors }) => mirroredList(mirrors.disputes, processor.disputes),
+      count: ({ mirrors }) => mirrors.disputes.count(),
+    },
+  },
+  staleMirrors: ({ mirrors }) => [mirrors.payments],
+  countedLists: [paymentList],
 };
+
+/** The processor does not list the refunds and disputes of one customer. */
+async function* refundsAndDisputes(
+  { payments, mirrors }: Context,
+  { customerId }: ResyncScope,
+): AsyncIterable<UnlistedObjects> {
+  let cursor: string | undefined;
+  if (customerId === undefined) return;
+  do {
+    const page = await payments.list({ cursor, limit: 100, filters: { customerId, source: 'all' } });
+    yield { mirror: mirrors.refunds.ofPayments, keys: page.data.map((row) => mirrors.payments.keyOf(row)) };
+    const disputed = page.data.filter(({ dispute }) => dispute !== null);
+    yield { mirror: mirrors.disputes, keys: disputed.map((row) => mirrors.payments.keyOf(row)) };
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+}

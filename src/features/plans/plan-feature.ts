@@ -1,4 +1,6 @@
 import type { Feature } from '#engine/feature.ts';
+import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
+import type { Processor } from '#processor/port/processor.ts';
 import { planEvents, planKind } from './plan-kind.ts';
 import type { PlanMirror } from './plan-mirror.ts';
 import { registerPlanRoutes } from './plan-routes.ts';
@@ -6,6 +8,7 @@ import { planRule } from './plan-rule.ts';
 import type { PlanService } from './plan-service.ts';
 
 interface Context {
+  readonly processor: Processor;
   readonly mirrors: { readonly plans: PlanMirror };
   readonly plans: PlanService;
 }
@@ -18,4 +21,10 @@ export const planFeature: Feature<Context> = {
   kinds: () => [planKind],
   subjects: ({ mirrors: { plans } }) => ({ product: plans.products, price: plans.prices }),
   rules: ({ mirrors }) => [planRule(mirrors.plans)],
+  lists: {
+    plan: {
+      open: ({ processor, mirrors }) => mirroredList(mirrors.plans, processor.plans),
+      count: async ({ plans }) => (await plans.list(false)).length,
+    },
+  },
 };

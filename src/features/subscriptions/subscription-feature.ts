@@ -1,4 +1,6 @@
 import type { Feature } from '#engine/feature.ts';
+import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
+import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { registerSubscriptionPreviewRoutes } from './changes/subscription-preview-routes.ts';
 import { registerSubscriptionUpdateRoutes } from './changes/subscription-update-routes.ts';
@@ -10,8 +12,10 @@ import type { SubscriptionMirror } from './subscription-mirror.ts';
 import { registerSubscriptionRoutes } from './subscription-routes.ts';
 import { subscriptionRule } from './subscription-rule.ts';
 import type { SubscriptionService } from './subscription-service.ts';
+import { subscriptionList } from './subscription-store.ts';
 
 interface Context {
+  readonly processor: Processor;
   readonly mirrors: { readonly subscriptions: SubscriptionMirror };
   readonly subscriptions: SubscriptionService;
   readonly entitlements: EntitlementService;
@@ -41,4 +45,15 @@ export const subscriptionFeature: Feature<Context> = {
     detachedMethod: subscriptions.ofDetachedMethods,
   }),
   rules: () => [subscriptionRule],
+  lists: {
+    subscription: {
+      after: ['customer', 'plan'],
+      open: ({ processor, mirrors }) => mirroredList(mirrors.subscriptions, processor.subscriptions),
+      count: async ({ subscriptions }, customerId) =>
+        (await subscriptions.list({ limit: 1, filters: { customerId } })).total,
+      isOfCustomer: true,
+    },
+  },
+  staleMirrors: ({ mirrors }) => [mirrors.subscriptions],
+  countedLists: [subscriptionList],
 };

@@ -6,7 +6,7 @@ import { nothingApplied } from '#engine/mirrors/refresh.ts';
 import { refreshObject } from '#engine/sync/refresh-object.ts';
 import type { ProcessorPage } from '#processor/port/pages.ts';
 import { completeItems } from './complete-items.ts';
-import { type ImportKind, noCounts, type Skip } from './import-progress.ts';
+import { noCounts, type Skip } from './import-progress.ts';
 import { callsAtOnce, type PageOutcome, type SavePage, type Stage } from './stage.ts';
 
 interface PageParts extends Pick<PlatformParts, 'database' | 'logger'> {
@@ -181,7 +181,6 @@ const notRecorded =
   'It has no row: Till lacks the object that it belongs to, or it kept changing. Run the import again.';
 
 /** Skipped charges count as skipped payments. */
-function kindOf(stage: Pick<Stage<never>, 'mirror'>): ImportKind {
-  // No stage adopts checkouts.
-  return stage.mirror.resource as ImportKind;
+function kindOf(stage: Pick<Stage<never>, 'mirror'>): string {
+  return stage.mirror.resource;
 }

@@ -1,5 +1,3 @@
-import type { Resource } from '#core/model/facts.ts';
-
 /**
  * The lists that an import reads, in this order: an object comes after those that it depends on. External ids come
  * last, because the subscriptions and payments of customers decide which of several customers gets one.
@@ -17,9 +15,6 @@ export const stageNames = [
 ] as const;
 
 export type StageName = (typeof stageNames)[number];
-
-/** What an import counts. */
-export type ImportKind = Exclude<Resource, 'checkout'> | 'external_id';
 
 export interface Counts {
   /** Objects that the processor lists. */
@@ -83,13 +78,13 @@ export function restarted(stage: StageProgress, now: Date): StageProgress {
 
 /** An object that was left out. `id` is the processor's. */
 export interface Skip {
-  readonly kind: ImportKind;
+  readonly kind: string;
   readonly id: string;
   readonly reason: string;
 }
 
 export interface KindCounts extends Counts {
-  readonly kind: ImportKind;
+  readonly kind: string;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Queryable } from '#core/platform/postgres.ts';
-import type { ImportKind, ImportProgress, Skip } from './import-progress.ts';
+import type { ImportProgress, Skip } from './import-progress.ts';
 
 /** Only the last imports are needed: every import starts over or continues the one before it. */
 const keptMax = 10;
@@ -96,12 +96,7 @@ export class ImportStore {
   }
 
   /** The objects among these that the import has left out so far. */
-  findSkips(
-    db: Queryable,
-    importId: string,
-    kind: ImportKind,
-    ids: readonly string[],
-  ): Promise<readonly Skip[]> {
+  findSkips(db: Queryable, importId: string, kind: string, ids: readonly string[]): Promise<readonly Skip[]> {
     return db.query<Skip>(
       `select kind, object_id as id, reason from till.import_skips
        where import_id = $1 and kind = $2 and object_id = any($3)`,

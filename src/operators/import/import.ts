@@ -16,7 +16,6 @@ import {
   chargesKnownUntil,
   countsOf,
   countsOfStage,
-  type ImportKind,
   type ImportProgress,
   type KindCounts,
   newestStart,
@@ -101,7 +100,7 @@ interface Run {
   readonly missing: PlanSettings;
   readonly notes: ExternalIdNotes | null;
   /** What a dry run does not adopt, because it stores nothing: the reasons, by kind and id. */
-  readonly skipped: Map<ImportKind, Map<string, string>>;
+  readonly skipped: Map<string, Map<string, string>>;
   progress: ImportProgress;
 }
 
@@ -356,7 +355,7 @@ export class Import {
 }
 
 /** The kinds on which others depend. Objects of other kinds need no note. */
-const notedKinds: readonly ImportKind[] = ['plan', 'customer', 'external_id'];
+const notedKinds: readonly string[] = ['plan', 'customer', 'external_id'];
 
 function noteSkip({ skipped }: Run, { kind, id, reason }: Skip): void {
   if (notedKinds.includes(kind)) skipped.set(kind, (skipped.get(kind) ?? new Map()).set(id, reason));

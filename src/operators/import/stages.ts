@@ -9,9 +9,8 @@ import type { SubscriptionFacts } from '#core/model/subscription.ts';
 import type { SubscriptionItemFacts } from '#core/model/subscription-items.ts';
 import type { Queryable } from '#core/platform/postgres.ts';
 import { withRecovery } from '#engine/mirrors/apply-facts.ts';
-import type { MirroredList } from '#engine/mirrors/mirrored-list.ts';
+import { type MirroredList, mirroredList } from '#engine/mirrors/mirrored-list.ts';
 import { noRevisions } from '#engine/mirrors/refresh.ts';
-import { mirroredLists } from '#features/mirrored-lists.ts';
 import type { Mirrors } from '#features/mirrors.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import { isForeignSubscription, isPlanPrice } from './adopting-processor.ts';
@@ -26,7 +25,11 @@ export interface StageParts {
 
 export function planStage({ processor, mirrors }: StageParts): Stage<PlanFacts> {
   return {
-    ...stageOf('plan', mirroredLists(processor, mirrors).plan, rowsOf(mirrors.plans, 'processorPriceId')),
+    ...stageOf(
+      'plan',
+      mirroredList(mirrors.plans, processor.plans),
+      rowsOf(mirrors.plans, 'processorPriceId'),
+    ),
     refuse: ({ product, price }) => {
       if (price.obstacle !== undefined) return priceObstacles[price.obstacle];
       if (product.deleted) return 'The product of the price is deleted.';
@@ -41,8 +44,11 @@ export function planStage({ processor, mirrors }: StageParts): Stage<PlanFacts> 
 }
 
 export function customerStage({ processor, mirrors }: StageParts): Stage<CustomerFacts> {
-  const { customer } = mirroredLists(processor, mirrors);
-  return stageOf('customer', customer, rowsOf(mirrors.customers, 'processorCustomerId'));
+  return stageOf(
+    'customer',
+    mirroredList(mirrors.customers, processor.customers),
+    rowsOf(mirrors.customers, 'processorCustomerId'),
+  );
 }
 
 /**
@@ -53,9 +59,12 @@ export function subscriptionStage(
   { processor, mirrors }: StageParts,
   refused: ReadonlySet<string> = new Set(),
 ): Stage<SubscriptionFacts> {
-  const { subscription } = mirroredLists(processor, mirrors);
   return {
-    ...stageOf('subscription', subscription, rowsOf(mirrors.subscriptions, 'processorSubscriptionId')),
+    ...stageOf(
+      'subscription',
+      mirroredList(mirrors.subscriptions, processor.subscriptions),
+      rowsOf(mirrors.subscriptions, 'processorSubscriptionId'),
+    ),
     complete: (facts) => withAllItems(processor, facts),
     refuse: (facts) => {
       const { processorCustomerId, items } = facts;
@@ -98,7 +107,7 @@ export function invoiceStage({ processor, mirrors }: StageParts): Stage<InvoiceF
     return new Set(whole.map(({ processorInvoiceId }) => processorInvoiceId));
   };
   return {
-    ...stageOf('invoice', mirroredLists(processor, mirrors).invoice, findRows),
+    ...stageOf('invoice', mirroredList(mirrors.invoices, processor.invoices), findRows),
     mirror: {
       resource: 'invoice',
       refresh: async (key) => {
@@ -119,7 +128,7 @@ export function refundStage({ processor, mirrors }: StageParts): Stage<RefundFac
   return {
     ...stageOf(
       'refund',
-      mirroredLists(processor, mirrors).refund,
+      mirroredList(mirrors.refunds, processor.refunds),
       rowsOf(mirrors.refunds, 'processorRefundId'),
     ),
     refuse: ({ processorPaymentIntentId, processorCustomerId }) => {
@@ -137,7 +146,7 @@ export function disputeStage({ processor, mirrors }: StageParts): Stage<DisputeF
     return new Set(disputed.map(({ processorPaymentIntentId }) => processorPaymentIntentId));
   };
   return {
-    ...stageOf('dispute', mirroredLists(processor, mirrors).dispute, findRows),
+    ...stageOf('dispute', mirroredList(mirrors.disputes, processor.disputes), findRows),
     idOf: ({ processorDisputeId }) => processorDisputeId,
     refuse: ({ processorCustomerId }) => (processorCustomerId === null ? paymentWithoutCustomer : undefined),
     // The payment may be newer than the list of payments.

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
-import { resources } from '#core/model/facts.ts';
 import { Type } from '#core/platform/schemas.ts';
 import { ApiRoutes } from '#http/api-routes.ts';
 import { body, DateTime, Id, nullable, response } from '#http/docs/api-schema.ts';
@@ -9,41 +8,43 @@ import { optionalBody } from '#http/input/validator.ts';
 import { type ResyncRun, resyncStatuses } from './resync-run.ts';
 import type { ResyncRuns } from './resync-runs.ts';
 
-const Kind = Type.Enum([...resources]);
-
-const ResyncSchema = component('Resync', {
-  id: Id,
-  customerId: nullable(
-    Type.String({ format: 'uuid', description: 'Null: the resync compares all customers.' }),
-  ),
-  status: Type.Enum([...resyncStatuses], {
-    description: '`stopped`: the process that ran it has ended. Start another one.',
-  }),
-  progress: Type.Array(
-    Type.Object({
-      resource: Kind,
-      compared: Type.Integer({ description: 'Objects of the processor that were compared so far.' }),
-      expected: Type.Integer({ description: 'The approximate number of objects to compare.' }),
-      corrected: Type.Integer({ description: 'Rows that differed and were corrected.' }),
+const resyncSchema = (resources: readonly string[]) =>
+  component('Resync', {
+    id: Id,
+    customerId: nullable(
+      Type.String({ format: 'uuid', description: 'Null: the resync compares all customers.' }),
+    ),
+    status: Type.Enum([...resyncStatuses], {
+      description: '`stopped`: the process that ran it has ended. Start another one.',
     }),
-  ),
-  skipped: Type.Array(Type.Object({ resource: Kind, id: Type.String(), reason: Type.String() }), {
-    description: 'The first objects that could not be compared.',
-  }),
-  skippedCount: Type.Integer(),
-  error: nullable(Type.String({ description: 'Why it failed.' })),
-  startedAt: DateTime,
-  endedAt: nullable(DateTime),
-});
-
-const ResyncListSchema = component('ResyncList', { data: Type.Array(ResyncSchema) });
+    progress: Type.Array(
+      Type.Object({
+        resource: Type.Enum([...resources]),
+        compared: Type.Integer({ description: 'Objects of the processor that were compared so far.' }),
+        expected: Type.Integer({ description: 'The approximate number of objects to compare.' }),
+        corrected: Type.Integer({ description: 'Rows that differed and were corrected.' }),
+      }),
+    ),
+    skipped: Type.Array(
+      Type.Object({ resource: Type.Enum([...resources]), id: Type.String(), reason: Type.String() }),
+      {
+        description: 'The first objects that could not be compared.',
+      },
+    ),
+    skippedCount: Type.Integer(),
+    error: nullable(Type.String({ description: 'Why it failed.' })),
+    startedAt: DateTime,
+    endedAt: nullable(DateTime),
+  });
 
 const CreateBody = Type.Object(
   { customerId: Type.Optional(Id) },
   { additionalProperties: false, title: 'NewResync', [optionalBody]: true },
 );
 
-const example: Static<typeof ResyncSchema> = {
+type Resync = Static<ReturnType<typeof resyncSchema>>;
+
+const example: Resync = {
   id: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
   customerId: null,
   status: 'running',
@@ -57,7 +58,14 @@ const example: Static<typeof ResyncSchema> = {
 
 const path = '/api/v1/resyncs';
 
-export function registerResyncRoutes(app: FastifyInstance, runs: ResyncRuns): void {
+/** `resources`: all that a resync compares. */
+export function registerResyncRoutes(
+  app: FastifyInstance,
+  runs: ResyncRuns,
+  resources: readonly string[],
+): void {
+  const ResyncSchema = resyncSchema(resources);
+  const ResyncListSchema = component('ResyncList', { data: Type.Array(ResyncSchema) });
   const routes = new ApiRoutes(app, 'resyncs');
   routes.add(`POST ${path}`, {
     scope: 'operate',
@@ -89,7 +97,7 @@ export function registerResyncRoutes(app: FastifyInstance, runs: ResyncRuns): vo
   });
 }
 
-function toResponse(run: ResyncRun): Static<typeof ResyncSchema> {
+function toResponse(run: ResyncRun): Resync {
   return {
     ...run,
     progress: [...run.progress],

@@ -10,31 +10,22 @@ import { correctListTotals, type TotalCorrection } from '#engine/mirrors/list-to
 import type { Mirror } from '#engine/mirrors/mirror.ts';
 import type { MirroredList } from '#engine/mirrors/mirrored-list.ts';
 import { noRevisions } from '#engine/mirrors/refresh.ts';
+import type { ComparedList, ResyncScope, UnlistedObjects } from '#engine/sync/compared-list.ts';
 import { refreshObject } from '#engine/sync/refresh-object.ts';
-import type { CheckoutService } from '#features/checkouts/checkout-service.ts';
-import type { CustomerService } from '#features/customers/customer-service.ts';
 import type { LostCustomers } from '#features/customers/lost-customers.ts';
-import type { InvoiceService } from '#features/invoices/invoice-service.ts';
-import { mirroredLists } from '#features/mirrored-lists.ts';
-import type { Mirrors } from '#features/mirrors.ts';
-import type { PaymentService } from '#features/payments/payment-service.ts';
-import type { RefundService } from '#features/payments/refund-service.ts';
-import type { PlanService } from '#features/plans/plan-service.ts';
-import type { SubscriptionService } from '#features/subscriptions/subscription-service.ts';
-import type { Pages } from '#processor/port/pages.ts';
-import type { Processor } from '#processor/port/processor.ts';
+
+/** A list, and what is not in it. */
+export interface ResyncedList extends Pick<ComparedList<never>, 'isOfCustomer' | 'remembersListed'> {
+  readonly list: MirroredList<unknown>;
+  count(customerId: string | undefined): Promise<number>;
+  unlisted(scope: ResyncScope): AsyncIterable<UnlistedObjects>;
+}
 
 interface ResyncParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
-  readonly processor: Processor;
-  readonly mirrors: Mirrors;
+  /** An object comes after those that it depends on. */
+  readonly lists: readonly ResyncedList[];
   readonly lostCustomers: LostCustomers;
-  readonly customers: CustomerService;
-  readonly plans: PlanService;
-  readonly payments: PaymentService;
-  readonly refunds: RefundService;
-  readonly subscriptions: SubscriptionService;
-  readonly invoices: InvoiceService;
-  readonly checkouts: CheckoutService;
+  readonly customers: { findAny(id: string): Promise<Customer | undefined> };
   readonly countedLists: readonly CountedRows[];
 }
 
@@ -101,43 +92,14 @@ export class Resync {
   }
 
   async #all(run: Run): Promise<readonly Skipped[]> {
-    const { processor, mirrors, customers } = this.#parts;
-    const { customer, ...others } = mirroredLists(processor, mirrors);
-    const listed = new Set<string>();
-    const list = () => visitEach(customer.list({}), (facts) => listed.add(mirrors.customers.keyOf(facts)));
-    await this.#compare({ ...customer, list }, run);
-    // The processor does not list deleted customers. Refresh every customer that is missing from the list.
-    for await (const page of customers.listLive()) {
-      for (const { processorCustomerId: key } of page)
-        if (!listed.has(key)) await this.#refresh(mirrors.customers, key, run);
-    }
-    for (const one of Object.values<MirroredList<unknown>>(others)) await this.#compare(one, run);
-    // The processor lists the open ones, so those that have ended since are missing.
-    for await (const keys of this.#parts.checkouts.listOpen())
-      for (const key of keys) await this.#refresh(mirrors.checkouts, key, run);
+    for (const one of this.#parts.lists) await this.#compare(one, run);
     return run.skipped;
   }
 
   async #ofCustomer(id: string, run: Run): Promise<readonly Skipped[]> {
-    const { processor, mirrors, customers, payments } = this.#parts;
-    const known = isUuid(id) ? await customers.findAny(id) : undefined;
-    const { processorCustomerId } = known ?? (await this.#recoverCustomer(id));
-    if (known?.deletedAt === null) await this.#refresh(mirrors.customers, processorCustomerId, run);
-    const { subscription, invoice, payment, checkout } = mirroredLists(processor, mirrors);
-    for (const one of [subscription, invoice, payment, checkout] as readonly MirroredList<unknown>[])
-      await this.#compare(one, run, { id, processorCustomerId });
-    for await (const keys of this.#parts.checkouts.listOpen(id))
-      for (const key of keys) await this.#refresh(mirrors.checkouts, key, run);
-    let cursor: string | undefined;
-    do {
-      const page = await payments.list({ cursor, limit: 100, filters: { customerId: id, source: 'all' } });
-      for (const payment of page.data) {
-        const key = mirrors.payments.keyOf(payment);
-        await this.#refresh(mirrors.refunds.ofPayments, key, run);
-        if (payment.dispute !== null) await this.#refresh(mirrors.disputes, key, run);
-      }
-      cursor = page.nextCursor ?? undefined;
-    } while (cursor !== undefined);
+    const known = isUuid(id) ? await this.#parts.customers.findAny(id) : undefined;
+    const customer = known ?? (await this.#recoverCustomer(id));
+    for (const one of this.#parts.lists) await this.#compare(one, run, customer);
     return run.skipped;
   }
 
@@ -148,17 +110,26 @@ export class Resync {
     return recovered;
   }
 
-  async #compare<Facts>(
-    { mirror, list }: MirroredList<Facts>,
+  async #compare(one: ResyncedList, run: Run, customer?: Customer): Promise<void> {
+    const listed = new Set<string>();
+    if (customer === undefined || one.isOfCustomer) await this.#compareList(one, run, listed, customer);
+    for await (const { mirror, keys } of one.unlisted({ customerId: customer?.id, listed }))
+      for (const key of keys) await this.#refresh(mirror, key, run);
+  }
+
+  async #compareList(
+    { list: { mirror, list }, count, remembersListed }: ResyncedList,
     run: Run,
-    customer?: Pick<Customer, 'id' | 'processorCustomerId'>,
+    listed: Set<string>,
+    customer: Customer | undefined,
   ): Promise<void> {
     const { database } = this.#parts;
     const { resource } = mirror;
-    const expected = await this.#countRows(resource, customer?.id);
+    const expected = await count(customer?.id);
     let [compared, corrected] = [0, 0];
     const filter = customer && { processorCustomerId: customer.processorCustomerId };
     for await (const { items: facts } of list(filter ?? {})) {
+      if (remembersListed) for (const one of facts) listed.add(mirror.keyOf(one));
       const apply = () => database.transaction((tx) => mirror.apply(tx, facts, noRevisions));
       const applied = await repeatCollisions(apply);
       this.#reportDrift(resource, applied.changed);
@@ -167,23 +138,6 @@ export class Resync {
       compared += facts.length;
       await run.report({ resource, compared, expected, corrected });
     }
-  }
-
-  async #countRows(resource: Resource, customerId: string | undefined): Promise<number> {
-    const { customers, plans, payments, refunds, subscriptions, invoices, checkouts, mirrors } = this.#parts;
-    const onePage = { limit: 1, filters: { customerId, source: 'all' as const } };
-    const counts: Readonly<Record<Resource, () => Promise<number>>> = {
-      customer: async () => (await customers.list({ limit: 1, filters: {} })).total,
-      plan: async () => (await plans.list(false)).length,
-      subscription: async () => (await subscriptions.list(onePage)).total,
-      invoice: async () => (await invoices.list(onePage)).total,
-      payment: async () => (await payments.list(onePage)).total,
-      refund: () => refunds.count(),
-      dispute: () => mirrors.disputes.count(),
-      checkout: async () =>
-        (await checkouts.list({ limit: 1, filters: { customerId, status: 'open' } })).total,
-    };
-    return counts[resource]();
   }
 
   /** Returns the number of changes. Skips an object whose refresh fails, unless every refresh would fail. */
@@ -200,13 +154,5 @@ export class Resync {
     const { metrics, logger } = this.#parts;
     metrics.mirrorDrift.inc({ resource }, changed.length);
     if (changed.length > 0) logger.warn({ resource, ids: changed }, 'drifted mirrors corrected');
-  }
-}
-
-/** Passes the pages on, and calls `visit` for each item. */
-async function* visitEach<Item>(pages: Pages<Item>, visit: (item: Item) => void): Pages<Item> {
-  for await (const page of pages) {
-    for (const item of page.items) visit(item);
-    yield page;
   }
 }

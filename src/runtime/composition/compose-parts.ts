@@ -1,10 +1,10 @@
-import { resources } from '#core/model/facts.ts';
 import type { Cache } from '#core/platform/cache.ts';
 import { MovableClock, type ProcessorClock, systemClock } from '#core/platform/clock.ts';
 import { MemoryCache } from '#core/platform/memory-cache.ts';
 import type { Metrics } from '#core/platform/metrics.ts';
 import type { Tracer } from '#core/platform/tracing.ts';
 import { version } from '#core/platform/version.ts';
+import { lists } from '#features/features.ts';
 import { SandboxControl } from '#operators/sandbox-control/sandbox-control.ts';
 import { SandboxTime } from '#operators/sandbox-control/sandbox-time.ts';
 import type { BeforeCall, Processor } from '#processor/port/processor.ts';
@@ -18,7 +18,7 @@ import type { Config } from './config.ts';
 import type { Start } from './start.ts';
 
 /** Metrics are created before the processor. */
-export const metricLabels = { eventTypes: [...eventTypes, 'other'], mirrors: resources };
+export const metricLabels = { eventTypes: [...eventTypes, 'other'], mirrors: Object.keys(lists) };
 /** The sandbox accepts any test key. */
 export const sandboxKey = 'sk_test_sandbox';
 

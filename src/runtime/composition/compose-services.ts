@@ -16,6 +16,7 @@ import { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import { Sweeper } from '#engine/idempotency/sweeper.ts';
 import { Backfills } from '#engine/sync/backfill.ts';
 import type { BackfillStore } from '#engine/sync/backfill-store.ts';
+import { inOrder } from '#engine/sync/compared-list.ts';
 import { EventApplier } from '#engine/sync/event-applier.ts';
 import { Job } from '#engine/sync/job.ts';
 import type { MirrorsBySubject } from '#engine/sync/mirrors-by-subject.ts';
@@ -31,26 +32,20 @@ import { Retention } from '#engine/webhooks/retention.ts';
 import { WebhookEventService } from '#engine/webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '#engine/webhooks/webhook-event-store.ts';
 import { CheckoutService } from '#features/checkouts/checkout-service.ts';
-import { checkoutList } from '#features/checkouts/checkout-store.ts';
 import { LostObjects } from '#features/checkouts/lost-objects.ts';
 import { CustomerService } from '#features/customers/customer-service.ts';
-import { customerList } from '#features/customers/customer-store.ts';
 import type { LostCustomers } from '#features/customers/lost-customers.ts';
-import { features } from '#features/features.ts';
+import { features, lists } from '#features/features.ts';
 import { InvoiceService } from '#features/invoices/invoice-service.ts';
-import { invoiceList } from '#features/invoices/invoice-store.ts';
-import { mirroredLists } from '#features/mirrored-lists.ts';
 import type { Mirrors } from '#features/mirrors.ts';
 import { PaymentMethodService } from '#features/payment-methods/payment-method-service.ts';
 import { PaymentService } from '#features/payments/payment-service.ts';
-import { paymentList } from '#features/payments/payment-store.ts';
 import { RefundService } from '#features/payments/refund-service.ts';
 import { PlanService } from '#features/plans/plan-service.ts';
 import { PortalService } from '#features/portal/portal-service.ts';
 import { EntitlementService } from '#features/subscriptions/entitlements/entitlement-service.ts';
 import { EntitlementStore } from '#features/subscriptions/entitlements/entitlement-store.ts';
 import { SubscriptionService } from '#features/subscriptions/subscription-service.ts';
-import { subscriptionList } from '#features/subscriptions/subscription-store.ts';
 import { SubscriptionTurns } from '#features/subscriptions/turns/subscription-turns.ts';
 import { TurnStore } from '#features/subscriptions/turns/turn-store.ts';
 import { UsageDaysStore } from '#features/usage/usage-days-store.ts';
@@ -59,7 +54,7 @@ import { AuditLog } from '#operators/audit/audit-log.ts';
 import { AuditStore, auditWeeks } from '#operators/audit/audit-store.ts';
 import { KeyService } from '#operators/keys/key-service.ts';
 import { KeyStore } from '#operators/keys/key-store.ts';
-import { Resync } from '#operators/resync/resync.ts';
+import { Resync, type ResyncedList } from '#operators/resync/resync.ts';
 import { ResyncRunStore } from '#operators/resync/resync-run-store.ts';
 import { ResyncRuns } from '#operators/resync/resync-runs.ts';
 import { SearchService } from '#operators/search/search-service.ts';
@@ -285,9 +280,11 @@ function composeWebhooks(parts: WebhookParts) {
   const eventApplier = new EventApplier({ ...parts, mirrors: subjects, rules, queue: store });
   const worker = new Worker({ eventApplier: pausedBy(parts.door, eventApplier), logger: parts.logger });
   const webhookEvents = new WebhookEventService({ ...parts, store, onStored });
+  const opened = openLists(parts);
   const resync = new Resync({
     ...parts,
-    countedLists: [customerList, paymentList, subscriptionList, invoiceList, checkoutList],
+    lists: opened,
+    countedLists: features.flatMap(({ countedLists = [] }) => countedLists),
   });
   const resyncRuns = new ResyncRuns({
     ...parts,
@@ -300,13 +297,13 @@ function composeWebhooks(parts: WebhookParts) {
     job: new Job('recovery', parts),
     store: new RecoveryStore(),
     inbox,
-    staleMirrors: [mirrors.payments, mirrors.subscriptions, mirrors.checkouts],
+    staleMirrors: features.flatMap((feature) => feature.staleMirrors?.(parts) ?? []),
     resync: (pace) => resync.all(pace, pace),
   });
   const backfills = new Backfills({
     ...parts,
     job: new Job('backfill', parts),
-    lists: mirroredLists(parts.processor, mirrors),
+    lists: opened.map(({ list }) => list),
     store: parts.backfillStore,
   });
   const retention = new Retention({
@@ -337,3 +334,15 @@ function composeWebhooks(parts: WebhookParts) {
 function mirrorsBySubject(context: FeatureContext): MirrorsBySubject {
   return Object.assign({}, ...features.map((feature) => feature.subjects?.(context)));
 }
+
+/** The lists of all features, for a resync. */
+function openLists(context: FeatureContext): readonly ResyncedList[] {
+  return inOrder(lists).map((list) => ({
+    ...list,
+    list: list.open(context),
+    count: (customerId) => list.count(context, customerId),
+    unlisted: (scope) => list.unlisted?.(context, scope) ?? nothing(),
+  }));
+}
+
+async function* nothing() {}
