@@ -1,3 +1,4 @@
+import { SerializerSelector } from '@fastify/fast-json-stringify-compiler';
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -8,22 +9,19 @@ import {
 import { type Cause, runWithCause, type WhileWaiting } from '#core/platform/cause.ts';
 import type { Logger } from '#core/platform/logger.ts';
 import { runInSpan, type Tracer } from '#core/platform/tracing.ts';
-import type { ApiGuard } from './access/api-guard.ts';
+import { type ApiGuard, registerKeyChecks } from './access/api-guard.ts';
 import { rewriteConsoleUrl } from './access/console-calls.ts';
-import { registerKeyChecks } from './access/key-checks.ts';
 import { type AuditWriter, registerAudit } from './audited-requests.ts';
 import { CsvExports, type CsvLimits, csvLimits } from './csv/csv-exports.ts';
 import { registerDirectRoutes } from './direct-routes.ts';
 import { type OperationTag, registerDocs } from './docs/docs.ts';
 import { RouteIndex } from './docs/route-index.ts';
 import { createBrokenRequestHandler, respondToFailure } from './failures/respond-to-failure.ts';
-import { unclearHost } from './input/host-header.ts';
-import { registerJsonBody } from './input/json-body.ts';
-import { requestIdOf } from './input/request-id.ts';
-import { undeclaredInput } from './input/undeclared-input.ts';
+import { registerJsonBody, undeclaredInput } from './input/json-body.ts';
+import { requestIdOf, unclearHost } from './input/request-headers.ts';
 import { compileValidator } from './input/validator.ts';
+import { type KeyedBodies, registerKeyedBodies, registerUnsentResponses } from './load/application-memory.ts';
 import { type Connections, registerConnections } from './load/connections.ts';
-import { type KeyedBodies, registerKeyedBodies } from './load/keyed-bodies.ts';
 import { LargeResponses } from './load/large-responses.ts';
 import {
   bodyBytesMax,
@@ -32,19 +30,16 @@ import {
   headerBytesMax,
   pathParamLengthMax,
 } from './load/limits.ts';
-import { OpenRequests } from './load/open-requests.ts';
+import { OpenRequests, registerRequestDeadline } from './load/open-requests.ts';
 import { type OverloadLimits, overloadLimits, registerOverload } from './load/overload.ts';
 import { type Pauses, registerPauses } from './load/paused-requests.ts';
-import { registerRequestDeadline } from './load/request-deadline.ts';
-import { registerUnsentResponses } from './load/unsent-responses.ts';
 import { UnverifiedBodies } from './load/unverified-bodies.ts';
 import { type Dependency, registerHealth } from './operations/health.ts';
 import { type MetricsParts, registerMetrics } from './operations/metrics-route.ts';
 import { registerRequestLog, requestRecorder } from './operations/request-log.ts';
 import { registerRequestTrace } from './operations/request-trace.ts';
 import { type PositionSource, registerPositions } from './positions.ts';
-import { setSecurityHeaders } from './security-headers.ts';
-import { compileSerializer } from './serializer.ts';
+import { securityHeaders } from './security-headers.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -123,7 +118,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     request.route = request.routeOptions;
     request.response = reply.raw;
     reply.header('x-request-id', request.id);
-    setSecurityHeaders(reply);
+    reply.headers(securityHeaders);
     done();
   });
   registerRequestTrace(app, parts.tracer, isTraced);
@@ -234,12 +229,36 @@ function createServer(parts: AppParts): FastifyInstance {
     forceCloseConnections: 'idle',
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id);
-      setSecurityHeaders(reply);
+      reply.headers(securityHeaders);
       respondToFailure(error, request, reply, parts.logger);
     },
     clientErrorHandler: createBrokenRequestHandler(),
   });
   return app;
+}
+
+type Serialize = (data: unknown) => string;
+
+/** No schema refers to another one. */
+const compile = SerializerSelector()();
+/** Services in one process, and routes with the same schema, share the compiled serialiser. */
+const compiled = new WeakMap<object, Serialize>();
+
+/** Compiles at the first response: otherwise a start would spend most of its time in the compiler. */
+function compileSerializer(schema: object): Serialize {
+  let serialize: Serialize | undefined;
+  return (data) => {
+    serialize ??= sharedSerializer(schema);
+    return serialize(data);
+  };
+}
+
+function sharedSerializer(schema: object): Serialize {
+  const known = compiled.get(schema);
+  if (known !== undefined) return known;
+  const serialize = compile({ schema, method: '', url: '', httpStatus: '' });
+  compiled.set(schema, serialize);
+  return serialize;
 }
 
 function causeOf({ id, caller, span }: FastifyRequest): Cause {

@@ -1,5 +1,3 @@
-import type { FastifyReply } from 'fastify';
-
 /** Responses are data for programs: nothing in them may be rendered, framed, sniffed, cached or embedded. */
 export const securityHeaders = {
   'cache-control': 'no-store',
@@ -28,7 +26,3 @@ export const pagePolicy = [
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
 ].join('; ');
-
-export function setSecurityHeaders(reply: FastifyReply): void {
-  reply.headers(securityHeaders);
-}

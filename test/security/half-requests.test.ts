@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { after, test } from 'node:test';
-import { keyedBytesMax } from '../../src/http/load/keyed-bodies.ts';
+import { keyedBytesMax } from '../../src/http/load/application-memory.ts';
 import { usageBodyBytesMax } from '../../src/http/load/limits.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { startIdentityProvider } from '../support/identity-provider.ts';

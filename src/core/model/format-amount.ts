@@ -32,3 +32,11 @@ export function decimalsOf(code: string): number {
   if (withoutDecimals.includes(code)) return 0;
   return withThreeDecimals.includes(code) ? 3 : 2;
 }
+
+/** The message for an amount that is not round. */
+export const roundAmountMistake = 'must end in 0 in a currency with three decimals';
+
+/** In currencies with three decimals the processor accepts only amounts that end in 0. */
+export function isRoundAmount(amount: number, currency: string): boolean {
+  return decimalsOf(currency.toUpperCase()) < 3 || amount % 10 === 0;
+}

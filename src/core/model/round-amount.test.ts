@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isRoundAmount, refuseIfNotRound } from './round-amount.ts';
+import { isRoundAmount } from './format-amount.ts';
+import { refuseIfNotRound } from './round-amount.ts';
 
 test('only amounts of currencies with three decimals must end in 0', () => {
   for (const currency of ['bhd', 'jod', 'kwd', 'omr', 'tnd', 'KWD'])

@@ -1,17 +1,9 @@
 import { invalidRequest } from '../errors.ts';
-import { decimalsOf } from './format-amount.ts';
+import { isRoundAmount, roundAmountMistake } from './format-amount.ts';
 
 /** For the description of an amount in the API documentation. */
 export const roundAmountRule =
   'In a currency with three decimals (bhd, jod, kwd, omr, tnd) it must end in 0.';
-
-/** The message for an amount that is not round. */
-export const roundAmountMistake = 'must end in 0 in a currency with three decimals';
-
-/** In currencies with three decimals the processor accepts only amounts that end in 0. */
-export function isRoundAmount(amount: number, currency: string): boolean {
-  return decimalsOf(currency.toUpperCase()) < 3 || amount % 10 === 0;
-}
 
 /** For an amount whose currency is not in the request. Null is the whole remaining amount, which is always accepted. */
 export function refuseIfNotRound(amount: number | null, currency: string): void {

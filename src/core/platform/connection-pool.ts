@@ -1,11 +1,12 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
-import type { ServerKind } from './database-address.ts';
+import type { DatabaseServer, ServerKind } from './database-address.ts';
 import { parseUtcText } from './instant.ts';
 import type { Logger } from './logger.ts';
+import { isLost, readServerSessions } from './lost-sessions.ts';
 import type { PoolMode } from './pool-mode.ts';
-import { DatabaseServers } from './primary-connection.ts';
-import { PrimaryPool } from './primary-pool.ts';
+import { DatabaseServers, withPrimary } from './primary-connection.ts';
+import { isUnavailable } from './unavailable.ts';
 
 /** How long a request waits for a connection before it fails with `database_unavailable`. */
 const connectTimeoutMs = 5_000;
@@ -113,4 +114,216 @@ const parseAnyTimestamp = pg.types.getTypeParser(pg.types.builtins.TIMESTAMPTZ);
 /** Most rows have several times, and PostgreSQL usually writes them in UTC. The library parses any other time. */
 function parseTimestamp(text: string): unknown {
   return parseUtcText(text) ?? parseAnyTimestamp(text);
+}
+
+/** Connections are replaced at most this often. While there is no primary, every failed write would replace all. */
+const replaceDelayMs = 1_000;
+
+type Connected = (
+  error: Error | undefined,
+  client: pg.PoolClient | undefined,
+  release: (error?: unknown) => void,
+) => void;
+
+/** The options that the pool passes on to its connections, and that it needs itself. */
+type Options = Omit<pg.PoolConfig, 'connectionString'> & {
+  readonly connectionTimeoutMillis: number;
+  /** Whether a connection is one session of the server. Behind a pooler it is not. */
+  readonly ownsSessions: boolean;
+};
+
+/**
+ * A pool of connections to the suitable server of an address: the primary, or a standby for a replica. A connection
+ * attempt that failed is repeated where another one can succeed: nothing has been sent yet.
+ */
+export class PrimaryPool extends pg.Pool {
+  readonly #servers: DatabaseServers;
+  readonly #waitMsMax: number;
+  readonly #ownsSessions: boolean;
+  /** Its connections, from before they are ready until they have ended. */
+  readonly #clients: ReadonlySet<ServerClient>;
+  #isBreakingLost = false;
+  /** Connections that were opened before this time are not used again. */
+  #replacedAtMs = Number.NEGATIVE_INFINITY;
+  #brokenAtMs = Number.NEGATIVE_INFINITY;
+  /** When a connection was last opened or known to work. */
+  #connectedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(servers: DatabaseServers, { onConnect, ownsSessions, ...options }: Options) {
+    const clients = new Set<ServerClient>();
+    super({
+      ...options,
+      Client: clientOf(servers, options, clients),
+      onConnect: (client) => prepare(client, servers, onConnect),
+    });
+    this.#servers = servers;
+    this.#waitMsMax = options.connectionTimeoutMillis;
+    this.#ownsSessions = ownsSessions;
+    this.#clients = clients;
+    this.on('connect', (client) => {
+      this.noteWorking();
+      asServerClient(client).readyAtMs = this.#connectedAtMs;
+      client.on('error', () => {
+        this.#brokenAtMs = performance.now();
+      });
+    });
+  }
+
+  /** Whether a connection broke or could not be opened, and nothing has worked since. */
+  get isBroken(): boolean {
+    return Math.max(this.#brokenAtMs, this.#servers.rejectedAtMs) > this.#connectedAtMs;
+  }
+
+  /** A statement succeeded: connections that broke before say nothing about the server. */
+  noteWorking(): void {
+    this.#connectedAtMs = performance.now();
+  }
+
+  /** Stops using the current connections: one of them leads to a server that no longer accepts writes. */
+  replaceAll(): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#replacedAtMs >= replaceDelayMs) this.#replacedAtMs = nowMs;
+  }
+
+  /**
+   * Closes the connections that do not lead to the server at the address, because that server replaced one that hangs.
+   * Otherwise they would fill the pool until they time out. If no new connection works within the time, nothing is
+   * closed: the server itself hangs, and may continue.
+   */
+  async breakLost(timeoutMs: number): Promise<void> {
+    if (!this.#ownsSessions || this.#isBreakingLost) return;
+    this.#isBreakingLost = true;
+    const clients = [...this.#clients];
+    const processIds = clients.map(({ processID }) => processID).filter((id) => id !== null);
+    const options = {
+      application_name: 'till',
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
+    };
+    try {
+      const sessions = await withPrimary(this.#servers, options, (client) =>
+        readServerSessions(client, processIds),
+      );
+      const nowMs = performance.now();
+      this.noteWorking();
+      for (const { processID: processId, beganAtMs, readyAtMs, connection } of clients) {
+        const isLate = nowMs - beganAtMs > timeoutMs;
+        const leadsElsewhere =
+          readyAtMs === undefined ? isLate : isLost({ processId, beganAtMs, readyAtMs }, sessions, nowMs);
+        if (leadsElsewhere) connection.stream.destroy();
+      }
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+    } finally {
+      this.#isBreakingLost = false;
+    }
+  }
+
+  override connect(): Promise<pg.PoolClient>;
+  override connect(callback: Connected): void;
+  override connect(callback?: Connected): Promise<pg.PoolClient> | undefined {
+    if (callback !== undefined) {
+      this.#attempt(callback, performance.now(), 1);
+      return undefined;
+    }
+    return new Promise((resolve, reject) => {
+      this.connect((error, client) => (client === undefined ? reject(error) : resolve(client)));
+    });
+  }
+
+  #attempt(callback: Connected, beganAtMs: number, attempts: number): void {
+    const atMs = performance.now();
+    super.connect((error, client, release) => {
+      const goesOn = performance.now() - beganAtMs < this.#waitMsMax;
+      if (client !== undefined && this.#isReplaced(client)) {
+        release(true);
+        return this.#attempt(callback, beganAtMs, attempts);
+      }
+      if (error !== undefined && isUnavailable(error)) {
+        // A connection has worked since then, so the primary can be reached again.
+        const isOver = this.#connectedAtMs > atMs;
+        if (goesOn && (isOver || attempts < this.#servers.count))
+          return this.#attempt(callback, beganAtMs, attempts + 1);
+      }
+      callback(error, client, release);
+    });
+  }
+
+  #isReplaced(client: pg.PoolClient): boolean {
+    return (asServerClient(client).readyAtMs ?? 0) < this.#replacedAtMs;
+  }
+}
+
+type ClientConnected = ((error: Error) => void) | ((error: null, client: pg.Client) => void);
+
+/** A connection that knows its server, and its age. */
+interface ServerClient extends pg.Client {
+  readonly server: DatabaseServer;
+  readonly beganAtMs: number;
+  /** When the pool could first use it. */
+  readyAtMs: number | undefined;
+  /** The process id of its session, once there is one. The driver's types do not have it. */
+  readonly processID: number | null;
+}
+
+/** Every connection of the pool is one. */
+function asServerClient(client: pg.ClientBase): ServerClient {
+  return client as ServerClient;
+}
+
+/**
+ * A connection leads to the server that was first in the list when the connection was created. `clients` contains it
+ * until it ends.
+ */
+function clientOf(
+  servers: DatabaseServers,
+  options: pg.ClientConfig,
+  clients: Set<ServerClient>,
+): new () => ServerClient {
+  return class extends pg.Client {
+    readonly server: DatabaseServer;
+    readonly beganAtMs = performance.now();
+    readyAtMs: number | undefined;
+    declare readonly processID: number | null;
+
+    constructor() {
+      const server = servers.first;
+      super({ ...options, connectionString: server.url, connectionTimeoutMillis: servers.timeoutMs });
+      this.server = server;
+      clients.add(this);
+      this.once('end', () => clients.delete(this));
+      // The pool handles errors only of idle connections, and an unhandled error event would end the process. The next
+      // statement on a connection reports that it broke while in use or just after connecting.
+      this.on('error', () => {});
+    }
+
+    override connect(): Promise<pg.Client>;
+    override connect(callback: ClientConnected): void;
+    override connect(callback?: ClientConnected): Promise<pg.Client> | undefined {
+      const connected = super.connect().catch((error: unknown) => {
+        servers.reject(this.server);
+        throw error;
+      });
+      if (callback === undefined) return connected;
+      // The types have two functions, one for each outcome.
+      const settle = callback as (error: Error | null, client?: pg.Client) => void;
+      void connected.then((client) => settle(null, client), settle);
+      return undefined;
+    }
+  };
+}
+
+async function prepare(
+  client: pg.ClientBase,
+  servers: DatabaseServers,
+  onConnect: pg.PoolConfig['onConnect'],
+): Promise<void> {
+  const { server } = asServerClient(client);
+  try {
+    await servers.verify(client, server);
+  } catch (error) {
+    servers.reject(server);
+    throw error;
+  }
+  await onConnect?.(client);
 }

@@ -1,8 +1,13 @@
 import type pg from 'pg';
 import { Failure } from '../errors.ts';
-import { beginWithLimits, joinWrites, openPool, type PoolOptions } from './connection-pool.ts';
+import {
+  beginWithLimits,
+  joinWrites,
+  openPool,
+  type PoolOptions,
+  type PrimaryPool,
+} from './connection-pool.ts';
 import { withDeadline } from './deadline.ts';
-import type { PrimaryPool } from './primary-pool.ts';
 import { inSpan, traceStatement } from './tracing.ts';
 import { codeOf, diskFullCode, isUnavailable, readOnlyCode, sessionEndedCodes } from './unavailable.ts';
 import { type LateRow, WrittenRows } from './written-rows.ts';
@@ -210,10 +215,7 @@ export class Database implements Queryable {
       failure = firstFailure ?? error;
       throw this.#translate(failure);
     } finally {
-      // On a connection that hangs, the rollback would hang as well.
-      const isUnreachable = isUnavailable(failure) && !codeOf(failure)?.startsWith(rollbackClass);
-      const isBroken = failure !== undefined && (isUnreachable || (await rollbackFails(client)));
-      client.release(isBroken);
+      client.release(failure !== undefined && (await isBroken(client, failure)));
     }
   }
 
@@ -260,13 +262,8 @@ export class Database implements Queryable {
   /** Counts as an outage: callers that work in batches must not retry each item alone. */
   #refuseIfFull(): void {
     if (this.#pool.waitingCount < this.#waitingMax) return;
-    throw new Failure(
-      'database_unavailable',
-      'Too many requests are waiting for the database. Retry later.',
-      {
-        retryAfterSeconds,
-      },
-    );
+    const detail = 'Too many requests are waiting for the database. Retry later.';
+    throw new Failure('database_unavailable', detail, { retryAfterSeconds });
   }
 
   async #connect(): Promise<pg.PoolClient> {
@@ -367,8 +364,10 @@ const refusals = {
   [readOnlyCode]: 'the database can only be read',
 };
 
-/** True when the connection cannot be reused, so that the pool drops it. */
-async function rollbackFails(client: pg.PoolClient): Promise<boolean> {
+/** True when the connection cannot be reused after a failed transaction, so that the pool drops it. */
+async function isBroken(client: pg.PoolClient, failure: unknown): Promise<boolean> {
+  // On a connection that hangs, the rollback would hang as well.
+  if (isUnavailable(failure) && !codeOf(failure)?.startsWith(rollbackClass)) return true;
   try {
     await client.query('rollback');
     return false;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { textArray } from './binary-array.ts';
 import { computed, defineTable, immutable, linked, mutable } from './table.ts';
-import { textArray } from './text-array.ts';
 
 interface Parcel {
   readonly id: string;

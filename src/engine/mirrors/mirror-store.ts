@@ -1,9 +1,8 @@
 import { requireFound } from '#core/errors.ts';
 import type { Resource } from '#core/model/facts.ts';
 import type { RowChange } from '#core/model/fold.ts';
-import { anyOf } from '#core/platform/any-of.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
-import { columnOf, type Table } from '#core/platform/table.ts';
+import { anyOf, columnOf, type Table } from '#core/platform/table.ts';
 
 /** The statements that every mirror needs for its table. */
 export class MirrorStore<Row extends { readonly id: string }> {

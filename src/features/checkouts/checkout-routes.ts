@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import { Failure, invalidRequest } from '#core/errors.ts';
 import { grants } from '#core/model/api-key.ts';
 import { checkoutStatuses } from '#core/model/checkout.ts';
-import { isRoundAmount, roundAmountMistake } from '#core/model/round-amount.ts';
+import { isRoundAmount, roundAmountMistake } from '#core/model/format-amount.ts';
 import { Type } from '#core/platform/schemas.ts';
 import { ApiRoutes } from '#http/api-routes.ts';
 import { body, CustomerIdFilter, response } from '#http/docs/api-schema.ts';

@@ -1,10 +1,9 @@
 import { requireFound } from '#core/errors.ts';
 import type { Customer } from '#core/model/customer.ts';
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
-import { anyOf } from '#core/platform/any-of.ts';
 import { beginsWith, comparedMax } from '#core/platform/begins-with.ts';
 import type { Database, Queryable, Transaction } from '#core/platform/postgres.ts';
-import { computed, defineTable, immutable, mutable } from '#core/platform/table.ts';
+import { anyOf, computed, defineTable, immutable, mutable } from '#core/platform/table.ts';
 import type { List } from '#engine/mirrors/list.ts';
 import { byCondition, byTextOfAnyCase, type RowsFilter } from '#engine/mirrors/list-filter.ts';
 import { listPage } from '#engine/mirrors/list-page.ts';

@@ -1,9 +1,8 @@
 import type { Invoice } from '#core/model/invoice.ts';
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
-import { anyOf } from '#core/platform/any-of.ts';
 import { beginsWith, comparedMax } from '#core/platform/begins-with.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
-import { defineTable } from '#core/platform/table.ts';
+import { anyOf, defineTable } from '#core/platform/table.ts';
 import { type CurrencyAmounts, findByAmounts } from '#engine/mirrors/find-by-amounts.ts';
 import type { List } from '#engine/mirrors/list.ts';
 import { byCondition, byFacet, byId, byText } from '#engine/mirrors/list-filter.ts';

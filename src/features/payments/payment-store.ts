@@ -1,8 +1,7 @@
 import type { FilterValues, ListPage, ListRequest } from '#core/model/list-request.ts';
 import type { Payment } from '#core/model/payment.ts';
-import { anyOf } from '#core/platform/any-of.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
-import { computed, defineTable, immutable, linked, mutable } from '#core/platform/table.ts';
+import { anyOf, computed, defineTable, immutable, linked, mutable } from '#core/platform/table.ts';
 import { eraseOwned } from '#engine/mirrors/erased-store.ts';
 import { type CurrencyAmounts, findByAmounts } from '#engine/mirrors/find-by-amounts.ts';
 import type { Facets, List } from '#engine/mirrors/list.ts';

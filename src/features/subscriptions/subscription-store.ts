@@ -1,8 +1,7 @@
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
 import type { Subscription } from '#core/model/subscription.ts';
-import { anyOf } from '#core/platform/any-of.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
-import { computed, defineTable, immutable, linked, mutable } from '#core/platform/table.ts';
+import { anyOf, computed, defineTable, immutable, linked, mutable } from '#core/platform/table.ts';
 import { eraseOwned } from '#engine/mirrors/erased-store.ts';
 import type { List } from '#engine/mirrors/list.ts';
 import { byFacet, byFacets, byId, byText } from '#engine/mirrors/list-filter.ts';

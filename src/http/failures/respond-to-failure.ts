@@ -5,9 +5,9 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { errorCatalogue } from '#core/error-catalogue.ts';
 import { Failure } from '#core/errors.ts';
 import type { Logger } from '#core/platform/logger.ts';
-import { isRefused } from '../input/host-header.ts';
+import { isRefused } from '../input/request-headers.ts';
 import { bodyBytesMax, connectionLimits, headerBytesMax } from '../load/limits.ts';
-import { setSecurityHeaders } from '../security-headers.ts';
+import { securityHeaders } from '../security-headers.ts';
 import { problemResponse, rawProblemResponse } from './problem.ts';
 import { toFailure } from './to-failure.ts';
 
@@ -64,7 +64,7 @@ export function sendProblem(reply: FastifyReply, failure: Failure, requestId: st
 export function replaceWithProblem(reply: FastifyReply, failure: Failure, requestId: string): Buffer {
   // The headers of the replaced response, such as a cursor, must not be sent either.
   for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
-  setSecurityHeaders(reply);
+  reply.headers(securityHeaders);
   const { status, headers, body } = problemResponse(failure, requestId);
   reply.code(status).headers({ ...headers, 'x-request-id': requestId });
   return Buffer.from(JSON.stringify(body));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { captureLog } from '../../../test/support/log-capture.ts';
-import { UnsentResponses } from './unsent-responses.ts';
+import { UnsentResponses } from './application-memory.ts';
 
 type Request = Parameters<UnsentResponses['hold']>[0];
 

@@ -1,8 +1,8 @@
 import http from 'node:http';
 import https from 'node:https';
+import { currentTurn } from '#core/platform/cause.ts';
 import type { Logger } from '#core/platform/logger.ts';
 import type { Metrics } from '#core/platform/metrics.ts';
-import { currentTurn } from '#core/platform/turn.ts';
 import type { RunScript } from '../pacing/leased-tokens.ts';
 import type { BeforeCall, Processor } from '../port/processor.ts';
 import { accountModeOf } from './account-mode.ts';

@@ -1,7 +1,6 @@
-import { anyOf } from '#core/platform/any-of.ts';
+import { textArray } from '#core/platform/binary-array.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
-import { recordSet } from '#core/platform/table.ts';
-import { textArray } from '#core/platform/text-array.ts';
+import { anyOf, recordSet } from '#core/platform/table.ts';
 import type { EventPlace } from '../feed/event-id.ts';
 import type { StoredEvent } from '../feed/stored-event.ts';
 

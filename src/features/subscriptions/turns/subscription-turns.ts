@@ -1,10 +1,9 @@
 import { Failure, isOutageOfAll, mayBeInProgress } from '#core/errors.ts';
-import { confirmCaller, whileWaiting } from '#core/platform/cause.ts';
+import { confirmCaller, runInTurn, whileWaiting } from '#core/platform/cause.ts';
 import { newId } from '#core/platform/id.ts';
 import { isGone } from '#core/platform/owner-lock.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
 import { RepeatedCheck } from '#core/platform/repeated-check.ts';
-import { runInTurn } from '#core/platform/turn.ts';
 import { type FoundClaim, parentOf, type WriteTurn } from '#engine/idempotency/operation.ts';
 import type { TakenTurn, TurnStore, Writer } from './turn-store.ts';
 

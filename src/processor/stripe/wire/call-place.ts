@@ -1,5 +1,4 @@
-import { currentCaller, currentCause } from '#core/platform/cause.ts';
-import { currentTurn } from '#core/platform/turn.ts';
+import { currentCaller, currentCause, currentTurn } from '#core/platform/cause.ts';
 import type { CallPacer, PacedCall } from '../../pacing/call-pacer.ts';
 import type { RateLimit } from '../../pacing/limits.ts';
 

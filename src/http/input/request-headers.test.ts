@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { secretBytes, writeKey } from '#core/model/api-key.ts';
 import { newId } from '#core/platform/id.ts';
 import { ApiKeyRing } from '../access/api-key.ts';
-import { requestIdOf as idOf } from './request-id.ts';
+import { requestIdOf as idOf } from './request-headers.ts';
 
 const keys = new ApiKeyRing([{ name: 'shop', application: 'shop', key: 'from-the-environment' }]);
 const requestIdOf = (headers: IncomingHttpHeaders) => idOf(headers, (text) => keys.find(text) !== undefined);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mistakesMax } from '../load/limits.ts';
-import { sizeCheck } from './too-large.ts';
+import { sizeCheck } from './validator.ts';
 
 const text = { maxLength: 3 };
 const metadata = { maxProperties: 2, additionalProperties: text };
