@@ -75,8 +75,10 @@ function tooMuch(name: string): Failure {
   );
 }
 
-/** Several of the largest pages, or hundreds of usual ones. */
+/** Of one application: several of the largest pages, or hundreds of usual ones. */
 export const unsentBytesMax = 33_554_432;
+/** Of all together. */
+const unsentBytesMaxOfAll = 2 * unsentBytesMax;
 /** Smaller responses fit the buffers of their connections. */
 const unsentBytesMin = 65_536;
 
@@ -86,46 +88,67 @@ interface Unsent {
 }
 
 interface OfApplication {
+  readonly name: string;
   bytes: number;
   /** The one that waits longest first. */
   readonly responses: Set<Unsent>;
 }
 
 /**
- * Limits what the responses that their callers have not read yet may take together, for each application. Anyone with
- * an API key could otherwise request large pages and read none, until the process has no memory. If there is too much,
- * the response that has waited longest is cut off: its caller has had the most time. A single response is always sent.
+ * Limits what the responses that their callers have not read yet may take together, for each application and in all.
+ * Anyone with an API key could otherwise request large pages and read none, until the process has no memory. If there
+ * is too much, the response that has waited longest is cut off: its caller has had the most time. If it is too much in
+ * all, it is one of the application that leaves most unread. A single response of an application is always sent.
  */
 export class UnsentResponses {
   readonly #logger: Logger;
   readonly #bytesMax: number;
+  readonly #bytesMaxOfAll: number;
   readonly #ofApplication = new Map<string, OfApplication>();
+  #bytes = 0;
 
-  constructor(logger: Logger, bytesMax = unsentBytesMax) {
+  constructor(logger: Logger, bytesMax = unsentBytesMax, bytesMaxOfAll = unsentBytesMaxOfAll) {
     this.#logger = logger;
     this.#bytesMax = bytesMax;
+    this.#bytesMaxOfAll = bytesMaxOfAll;
   }
 
   /** Counts a response, or a part of one, until the returned function is called. */
   hold({ caller, id: requestId }: Pick<FastifyRequest, 'caller' | 'id'>, unsent: Unsent): () => void {
     if (caller === undefined) return () => {};
     const name = ownerOf(caller);
-    const own = this.#ofApplication.get(name) ?? { bytes: 0, responses: new Set() };
+    const own = this.#ofApplication.get(name) ?? { name, bytes: 0, responses: new Set() };
     this.#ofApplication.set(name, own);
-    own.bytes += unsent.bytes;
     own.responses.add(unsent);
-    const release = (held: Unsent) => {
-      if (!own.responses.delete(held)) return;
-      own.bytes -= held.bytes;
-      if (own.responses.size === 0) this.#ofApplication.delete(name);
-    };
-    for (const oldest of own.responses) {
-      if (own.bytes <= this.#bytesMax || own.responses.size === 1) break;
-      release(oldest);
-      oldest.cut();
-      this.#logger.info({ requestId, key: name }, 'slow reader of a response disconnected');
-    }
-    return () => release(unsent);
+    own.bytes += unsent.bytes;
+    this.#bytes += unsent.bytes;
+    while (own.bytes > this.#bytesMax && this.#cutOldest(own, requestId));
+    while (this.#bytes > this.#bytesMaxOfAll && this.#cutOldest(this.#largest(), requestId));
+    return () => this.#release(own, unsent);
+  }
+
+  /** False if the application has no other response. */
+  #cutOldest(application: OfApplication | undefined, requestId: string): boolean {
+    const [oldest, next] = application?.responses ?? [];
+    if (application === undefined || oldest === undefined || next === undefined) return false;
+    this.#release(application, oldest);
+    oldest.cut();
+    this.#logger.info({ requestId, key: application.name }, 'slow reader of a response disconnected');
+    return true;
+  }
+
+  /** Rarely needed, and there are as many as applications. */
+  #largest(): OfApplication | undefined {
+    const several = [...this.#ofApplication.values()].filter(({ responses }) => responses.size > 1);
+    return several.sort((a, b) => b.bytes - a.bytes)[0];
+  }
+
+  #release(application: OfApplication, held: Unsent): void {
+    const { name, responses } = application;
+    if (!responses.delete(held)) return;
+    application.bytes -= held.bytes;
+    this.#bytes -= held.bytes;
+    if (responses.size === 0) this.#ofApplication.delete(name);
   }
 }
 

@@ -5,9 +5,9 @@ import { UnsentResponses } from './application-memory.ts';
 
 type Request = Parameters<UnsentResponses['hold']>[0];
 
-function unsent() {
+function unsent(bytesMaxOfAll?: number) {
   const { logger } = captureLog();
-  const responses = new UnsentResponses(logger, 100);
+  const responses = new UnsentResponses(logger, 100, bytesMaxOfAll);
   const cut: string[] = [];
   const hold = (name: string, bytes: number, application = 'shop') => {
     const caller = { name: application, application, person: null };
@@ -43,4 +43,19 @@ test('a single response is sent however large it is, and another application is 
   release();
   hold('next', 100);
   assert.deepEqual(cut, ['small']);
+});
+
+test('when all applications leave too much unread, the one that leaves most loses what has waited longest', () => {
+  const { hold, cut } = unsent(200);
+  hold('small', 20, 'office');
+  for (const name of ['first', 'second', 'third']) hold(name, 30);
+  const release = hold('large', 80, 'store');
+  assert.deepEqual(cut, []);
+  hold('more', 20, 'office');
+  assert.deepEqual(cut, ['first'], 'the largest has a single one');
+  release();
+  hold('other', 100, 'depot');
+  assert.deepEqual(cut, ['first']);
+  for (const name of ['a', 'b', 'c']) hold(name, 100, name);
+  assert.deepEqual(cut, ['first', 'second', 'small'], 'single ones are sent');
 });

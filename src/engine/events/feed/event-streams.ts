@@ -4,7 +4,7 @@ import type { Logger } from '#core/platform/logger.ts';
 import type { Metrics } from '#core/platform/metrics.ts';
 import { endWithKey, keyEnded, type OpenReader, OpenReaders } from '#http/load/open-readers.ts';
 import type { EventSelection } from '../event.ts';
-import type { EventFeed, FeedBatch, FollowedPlace } from './event-feed.ts';
+import type { EventFeed, FollowedPlace } from './event-feed.ts';
 import { eventId, type FeedPoint } from './event-id.ts';
 import type { FeedEvent } from './feed-event.ts';
 
@@ -132,44 +132,64 @@ export class EventStreams {
     after: FollowedPlace,
     selection: EventSelection,
   ): Promise<FollowedPlace | undefined> {
-    const { feed, logger, limits } = this.#parts;
-    const { batchSize, reader, request } = stream;
-    const mayRead = () => request.server.openRequests.giveWay();
-    const batch = await feed.next(after, selection, batchSize, reader.controller.signal, mayRead);
-    if (batch === undefined) return undefined;
-    if (batch.events.length > 0 || batch.last !== undefined) {
-      stream.batchSize = Math.min(limits.batchMax, sizeOfNext(batch));
-      if (!(await this.#send(stream, batch))) {
-        logger.info({ requestId: stream.request.id }, 'slow reader of events disconnected');
-        stream.response.destroy();
-      }
+    const next = await this.#readNext(stream, after, selection);
+    if (next !== undefined && !(await this.#send(stream, next))) {
+      this.#parts.logger.info({ requestId: stream.request.id }, 'slow reader of events disconnected');
+      stream.response.destroy();
     }
-    return { position: batch.position, history: batch.history, isAtEnd: batch.isAtEnd };
+    return next?.place;
+  }
+
+  /** The bytes of the next events alone: the events would stay in memory beside them until all are sent. */
+  async #readNext(
+    stream: Stream,
+    after: FollowedPlace,
+    selection: EventSelection,
+  ): Promise<Next | undefined> {
+    const { feed, limits } = this.#parts;
+    const { signal } = stream.reader.controller;
+    const mayRead = () => stream.request.server.openRequests.giveWay();
+    const batch = await feed.next(after, selection, stream.batchSize, signal, mayRead);
+    if (batch === undefined) return undefined;
+    const { events, last, position, history, isAtEnd } = batch;
+    if (events.length > 0 || last !== undefined)
+      stream.batchSize = Math.min(limits.batchMax, sizeOfNext(events));
+    const isPassed = last !== undefined && last.position !== events.at(-1)?.position;
+    return {
+      messages: Buffer.from(events.map(({ message }) => message).join('')),
+      passedId: isPassed ? eventId(last) : undefined,
+      place: { position, history, isAtEnd },
+    };
   }
 
   /** Resolves when the reader has taken the events. False if it takes too long. */
-  async #send(stream: Stream, { events, last }: FeedBatch): Promise<boolean> {
+  async #send(stream: Stream, { messages, passedId }: Next): Promise<boolean> {
     const { response, reader, request } = stream;
+    const bytes = messages.length;
+    if (bytes === 0 && passedId === undefined) return true;
     if (!(await endWithKey(reader))) return true;
-    const isPassed = last !== undefined && last.position !== events.at(-1)?.position;
-    stream.passedId = isPassed ? eventId(last) : undefined;
-    if (events.length === 0) return true;
-    if (response.write(events.map(({ message }) => message).join(''))) return true;
+    stream.passedId = passedId;
+    if (bytes === 0 || response.write(messages)) return true;
     const cut = () => void response.destroy();
-    const release = request.server.unsentResponses.hold(request, { bytes: lengthOf(events), cut });
+    const release = request.server.unsentResponses.hold(request, { bytes, cut });
     const isDrained = await drained(response, reader.controller.signal, this.#parts.limits.slowReaderMs);
     release();
     return isDrained;
   }
 }
 
-function lengthOf(events: readonly FeedEvent[]): number {
-  return events.reduce((sum, { json }) => sum + json.length, 0);
+/** What a stream sends next. */
+interface Next {
+  readonly messages: Buffer;
+  /** The id of a position after the events, at which the reader gets none. */
+  readonly passedId: string | undefined;
+  readonly place: FollowedPlace;
 }
 
 /** How many events are read after these, if they are as large. */
-function sizeOfNext({ events }: FeedBatch): number {
-  const size = Math.floor((events.length * batchLengthMax) / Math.max(1, lengthOf(events)));
+function sizeOfNext(events: readonly FeedEvent[]): number {
+  const length = events.reduce((sum, { json }) => sum + json.length, 0);
+  const size = Math.floor((events.length * batchLengthMax) / Math.max(1, length));
   return Math.max(1, events.length === 0 ? firstBatch : size);
 }
 
