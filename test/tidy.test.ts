@@ -498,7 +498,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   subscription_queue: ['features/subscriptions/turns/turn-store.ts'],
   invoices: [
     'features/invoices/invoice-store.ts',
-    'features/subscriptions/subscription-store.ts',
+    'features/subscriptions/subscription-fields.ts',
     'features/payments/payment-store.ts',
     'operators/attention/attention-store.ts',
   ],

@@ -167,20 +167,34 @@ export function valuesOfSubscription(
   facts: SubscriptionFacts,
   row: RecordedMain & Pick<Subscription, 'planId' | 'discount' | 'pendingChange'>,
   planOf: PlanOf,
-): SubscriptionValues & ItemValues & SubscriptionTerms {
+) {
   const item = followedItem(facts, row, planOf);
   return {
+    ...ownValues(facts),
     ...valuesOfItems(facts, row, planOf),
-    status: facts.status,
-    trialEnd: facts.trialEnd,
     cancelAtPeriodEnd: endsWithPeriod(facts, item),
-    cancelAt: facts.cancelAt,
-    canceledAt: facts.canceledAt,
-    endedAt: facts.endedAt,
-    processorLatestInvoiceId: facts.processorLatestInvoiceId,
-    defaultPaymentMethodId: facts.defaultPaymentMethodId,
     ...termsOf(row, facts, item, planOf),
   };
+}
+
+/** What the facts do not use otherwise is a value that the row takes as it is. */
+function ownValues({
+  processorSubscriptionId,
+  localId,
+  processorCustomerId,
+  items,
+  hasMoreItems,
+  mainMark,
+  discount,
+  usedDiscount,
+  pendingChange,
+  metadata,
+  cancellationReason,
+  createdAt,
+  asOf,
+  ...values
+}: SubscriptionFacts) {
+  return values;
 }
 
 /**

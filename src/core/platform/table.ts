@@ -57,6 +57,13 @@ export function linked(type: Column['type'], select: string): Column {
   return { type, written: 'never', select, isLinked: true };
 }
 
+/** The columns of every mirror whose rows have one time at the processor, besides the times that the API shows. */
+export const datedColumns = {
+  processorAsOf: mutable('timestamptz'),
+  processorAsOfLatest: mutable('timestamptz'),
+  revision: computed('integer'),
+};
+
 export function defineTable<Row extends { readonly id: string }>(
   name: string,
   fields: Readonly<Record<keyof Row & string, Column>>,

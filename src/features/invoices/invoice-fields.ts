@@ -1,7 +1,7 @@
 import { type Invoice, invoiceStatuses } from '#core/model/invoice.ts';
 import { exampleOf, type Fields, schemasOf, shown, type ViewOf, viewOf } from '#core/platform/fields.ts';
 import { Type } from '#core/platform/schemas.ts';
-import { computed, immutable, linked, mutable } from '#core/platform/table.ts';
+import { datedColumns, immutable, linked, mutable } from '#core/platform/table.ts';
 import { DateTime, Id, IncludedCustomer, nullable } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
 
@@ -57,9 +57,7 @@ export const invoiceFields = {
   updatedAt: shown(mutable('timestamptz'), DateTime, '2026-11-15T09:31:00.000Z'),
   coversUntil: mutable('timestamptz'),
   isIncomplete: mutable('boolean'),
-  processorAsOf: mutable('timestamptz'),
-  processorAsOfLatest: mutable('timestamptz'),
-  revision: computed('integer'),
+  ...datedColumns,
 } satisfies Fields<Invoice>;
 
 export const InvoiceSchema = component('Invoice', {

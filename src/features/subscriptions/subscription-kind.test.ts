@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { SubscriptionView } from './subscription-fields.ts';
 import { subscriptionBeginning, subscriptionEventType } from './subscription-kind.ts';
-import type { SubscriptionView } from './subscription-view.ts';
 
 test('a subscription: canceled comes before unentitled', () => {
   const entitled = { status: 'active', entitled: true } as SubscriptionView;

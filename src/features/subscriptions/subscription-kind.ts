@@ -3,7 +3,7 @@ import type { Subscription } from '#core/model/subscription.ts';
 import type { DescribedEvent } from '#engine/events/event.ts';
 import { type ObjectKind, objectKind } from '#engine/events/outbox/object-kind.ts';
 import { subscriptionFields } from '#engine/events/outbox/personal-data.ts';
-import { type SubscriptionView, subscriptionView } from './subscription-view.ts';
+import { type SubscriptionView, subscriptionView } from './subscription-fields.ts';
 
 export const subscriptionEvents = {
   objectType: 'subscription',

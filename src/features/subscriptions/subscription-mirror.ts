@@ -37,8 +37,8 @@ import {
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
+import { subscriptionView } from './subscription-fields.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
-import { subscriptionView } from './subscription-view.ts';
 
 interface SubscriptionMirrorParts extends MirrorParts {
   readonly store: SubscriptionStore;

@@ -28,9 +28,13 @@ import {
 import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { promotionCodeLengthMax } from './promotion-code.ts';
 import type { NewSubscriptionRequest } from './subscription-creation.ts';
-import { activeExample, SubscriptionSchema, subscriptionExample } from './subscription-schema.ts';
+import {
+  activeExample,
+  SubscriptionSchema,
+  subscriptionExample,
+  subscriptionView,
+} from './subscription-fields.ts';
 import type { SubscriptionService } from './subscription-service.ts';
-import { subscriptionView } from './subscription-view.ts';
 
 const CreateBody = Type.Object(
   {

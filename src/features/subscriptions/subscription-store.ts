@@ -1,73 +1,17 @@
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
 import type { Subscription } from '#core/model/subscription.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
-import { anyOf, computed, defineTable, immutable, linked, mutable } from '#core/platform/table.ts';
+import { anyOf, defineTable } from '#core/platform/table.ts';
 import { eraseOwned } from '#engine/mirrors/erased-store.ts';
 import type { List } from '#engine/mirrors/list.ts';
 import { byFacet, byFacets, byId, byText } from '#engine/mirrors/list-filter.ts';
 import { listPage } from '#engine/mirrors/list-page.ts';
 import { MirrorStore } from '#engine/mirrors/mirror-store.ts';
+import { paidUntil, subscriptionFields } from './subscription-fields.ts';
 
-/** The invoice may be recorded before or after the subscription, so it is looked up when the row is read. */
-const latestInvoiceId = `(select invoices.id from till.invoices
-  where invoices.processor_invoice_id = subscriptions.processor_latest_invoice_id
-    and invoices.processor_subscription_id = subscriptions.processor_subscription_id)`;
-
-/**
- * The end of the period that the latest paid invoice pays. It is read from the invoices and not copied into the row, so
- * that a subscription and its invoices can arrive in any order. Only a subscription that is `past_due` needs it.
- */
-export const paidUntil = `case when subscriptions.status = 'past_due' then (
-  select invoices.covers_until from till.invoices
-  where invoices.processor_subscription_id = subscriptions.processor_subscription_id
-    and invoices.status = 'paid' and invoices.covers_until is not null
-  order by invoices.created_at desc, invoices.covers_until desc limit 1) end`;
-
-/**
- * A used discount is shown until its invoice is paid, or can no longer be paid. With `exists`, PostgreSQL could read
- * all invoices once instead of looking up one for each subscription.
- */
-const discount = `case when subscriptions.discount->>'usedBy' is null or (select invoices.id from till.invoices
-  where invoices.processor_invoice_id = subscriptions.discount->>'usedBy'
-    and invoices.processor_subscription_id = subscriptions.processor_subscription_id
-    and invoices.status not in ('draft', 'open')) is null then subscriptions.discount end`;
-
-const subscriptionTable = defineTable<Subscription>(
-  'subscriptions',
-  {
-    id: immutable('uuid'),
-    processorSubscriptionId: immutable('text'),
-    customerId: immutable('uuid'),
-    planId: mutable('uuid'),
-    quantity: mutable('bigint'),
-    addOns: mutable('jsonb'),
-    otherItems: mutable('jsonb'),
-    processorMainItemId: mutable('text'),
-    status: mutable('text'),
-    currentPeriodStart: mutable('timestamptz'),
-    currentPeriodEnd: mutable('timestamptz'),
-    trialEnd: mutable('timestamptz'),
-    cancelAtPeriodEnd: mutable('boolean'),
-    cancelAt: mutable('timestamptz'),
-    canceledAt: mutable('timestamptz'),
-    endedAt: mutable('timestamptz'),
-    cancellationReason: mutable('text'),
-    processorLatestInvoiceId: mutable('text'),
-    latestInvoiceId: linked('uuid', latestInvoiceId),
-    defaultPaymentMethodId: mutable('text'),
-    discount: mutable('jsonb', discount),
-    pendingChange: mutable('jsonb'),
-    isIncomplete: mutable('boolean'),
-    paidUntil: linked('timestamptz', paidUntil),
-    metadata: mutable('jsonb'),
-    processorAsOf: mutable('timestamptz'),
-    processorAsOfLatest: mutable('timestamptz'),
-    createdAt: immutable('timestamptz'),
-    updatedAt: mutable('timestamptz'),
-    revision: computed('integer'),
-  },
-  { insertOrder: 'processorSubscriptionId' },
-);
+const subscriptionTable = defineTable<Subscription>('subscriptions', subscriptionFields, {
+  insertOrder: 'processorSubscriptionId',
+});
 
 const { columns, ownColumns } = subscriptionTable;
 

@@ -1,7 +1,7 @@
 import type { Queryable } from '#core/platform/postgres.ts';
 import type { TimeZone } from '#core/platform/time-zone.ts';
 import type { StoredEvent } from '#engine/events/feed/stored-event.ts';
-import type { SubscriptionView } from '#features/subscriptions/subscription-view.ts';
+import type { SubscriptionView } from '#features/subscriptions/subscription-fields.ts';
 import {
   type Contribution,
   type CountedObject,

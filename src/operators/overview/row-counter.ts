@@ -5,7 +5,7 @@ import type { Queryable } from '#core/platform/postgres.ts';
 import type { TimeZone } from '#core/platform/time-zone.ts';
 import { paymentView } from '#features/payments/payment-view.ts';
 import { refundView } from '#features/payments/refund-view.ts';
-import { subscriptionView } from '#features/subscriptions/subscription-view.ts';
+import { subscriptionView } from '#features/subscriptions/subscription-fields.ts';
 import { type CellSum, findPrices, now, type PlanReader, priced } from './cells.ts';
 import type { CountedSubscription } from './contributions.ts';
 import type { OverviewStore } from './overview-store.ts';

@@ -12,9 +12,8 @@ import {
 } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
 import type { EntitlementService } from '../entitlements/entitlement-service.ts';
-import { SubscriptionSchema, subscriptionExample } from '../subscription-schema.ts';
+import { SubscriptionSchema, subscriptionExample, subscriptionView } from '../subscription-fields.ts';
 import type { SubscriptionService } from '../subscription-service.ts';
-import { subscriptionView } from '../subscription-view.ts';
 import { parsePatch } from './subscription-patch.ts';
 import { cancellationReason, changeFailures, termsFields } from './subscription-patch-schema.ts';
 

@@ -5,7 +5,7 @@ import type { PlanFeatures } from '#core/model/plan-features.ts';
 import { textArray, uuidArray } from '#core/platform/binary-array.ts';
 import type { Queryable } from '#core/platform/postgres.ts';
 import { anyOf } from '#core/platform/table.ts';
-import { paidUntil } from '../subscription-store.ts';
+import { paidUntil } from '../subscription-fields.ts';
 
 /** How many ended subscriptions are shown. They give no access, and a customer may have very many. */
 const endedMax = 20;

@@ -5,9 +5,8 @@ import { body, Id, IdempotencyKey, methodIdOf, response } from '#http/docs/api-s
 import { component } from '#http/docs/components.ts';
 import { optionalBody } from '#http/input/validator.ts';
 import type { EntitlementService } from '../entitlements/entitlement-service.ts';
-import { activeExample, SubscriptionSchema } from '../subscription-schema.ts';
+import { activeExample, SubscriptionSchema, subscriptionView } from '../subscription-fields.ts';
 import type { SubscriptionService } from '../subscription-service.ts';
-import { subscriptionView } from '../subscription-view.ts';
 
 const PayBody = Type.Object(
   {
