@@ -26,7 +26,7 @@ end $$;
 -- A text as it is compared: without accents and other optional marks, in lower case, with single spaces. Compatible
 -- characters are the same, such as full-width ones, and so are letters that Unicode does not decompose, such as ø. The
 -- marks of Japanese and of the languages of India are parts of letters, so they stay. The length is limited, because
--- one character can become 18, and an index entry must fit into a page. `searchable` in src/operators/search is the
+-- one character can become 18, and an index entry must fit into a page. `searchable` in src/engine/search is the
 -- same for texts in memory.
 create function till.searchable(content text) returns text
 language plpgsql immutable strict parallel safe as $$

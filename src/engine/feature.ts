@@ -4,6 +4,7 @@ import type { EventTypes } from './events/event.ts';
 import type { ObjectKind } from './events/outbox/object-kind.ts';
 import type { SweptOperation } from './idempotency/sweeper.ts';
 import type { CountedRows } from './mirrors/list.ts';
+import type { SearchSource } from './search/search-source.ts';
 import type { ComparedList } from './sync/compared-list.ts';
 import type { EventRule } from './sync/event-rule.ts';
 import type { MirrorsBySubject } from './sync/mirrors-by-subject.ts';
@@ -26,6 +27,8 @@ export interface Feature<Context = never> {
   /** The mirrors that apply events of the processor, in the order in which every transaction locks their tables. */
   readonly subjects?: (context: Context) => Partial<MirrorsBySubject>;
   readonly rules?: (context: Context) => readonly EventRule[];
+  /** How a search finds its objects, by their type. */
+  readonly search?: Readonly<Record<string, (context: Context) => readonly SearchSource[]>>;
   /** What a resync compares, by the names that metrics, logs and messages have for the resources. */
   readonly lists?: Readonly<Record<string, ComparedList<Context>>>;
   /** Mirrors whose rows can become stale. */

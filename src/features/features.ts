@@ -34,3 +34,6 @@ export const eventNames = namesOf(eventTypes);
 
 /** All lists that are compared with the processor, by the names of the resources. */
 export const lists = Object.fromEntries(features.flatMap((feature) => Object.entries(feature.lists ?? {})));
+
+/** The types of the objects that a search finds. */
+export const foundTypes = features.flatMap(({ search }) => Object.keys(search ?? {}));

@@ -1,7 +1,7 @@
 /** The words of names and emails, in the search and in the filter `q` of the customers. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import { searchable, soughtWords } from '#operators/search/searched-words.ts';
+import { searchable, soughtWords } from '#engine/search/searched-words.ts';
 import { createCustomer, createPlan, type PageBody } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';

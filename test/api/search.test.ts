@@ -1,16 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Queryable } from '#core/platform/postgres.ts';
-import { EventStore } from '#engine/events/feed/event-store.ts';
-import { WebhookEventStore } from '#engine/webhooks/webhook-event-store.ts';
-import { CheckoutStore } from '#features/checkouts/checkout-store.ts';
-import { CustomerStore } from '#features/customers/customer-store.ts';
-import { InvoiceStore } from '#features/invoices/invoice-store.ts';
-import { PaymentStore } from '#features/payments/payment-store.ts';
-import { RefundStore } from '#features/payments/refund-store.ts';
-import { PlanStore } from '#features/plans/plan-store.ts';
-import { SubscriptionStore } from '#features/subscriptions/subscription-store.ts';
-import { searchIn } from '#operators/search/search-service.ts';
 import { createClient } from '../support/client.ts';
 import type { EventPage } from '../support/event-feed.ts';
 import {
@@ -353,17 +343,6 @@ const isBounded = (scan: PlanNode) =>
   (scan['Index Name']?.endsWith('_amount_idx') === true && scan['Scan Direction'] === 'Forward');
 
 test('every statement finds its rows by a condition on an index', async (t) => {
-  const stores = {
-    customers: new CustomerStore(),
-    plans: new PlanStore(),
-    payments: new PaymentStore(),
-    refunds: new RefundStore(),
-    subscriptions: new SubscriptionStore(),
-    invoices: new InvoiceStore(),
-    checkouts: new CheckoutStore(),
-    webhookEvents: new WebhookEventStore(),
-    events: new EventStore(),
-  };
   // Among the few rows of a test, PostgreSQL would not use an index.
   const pool = openPool({ connectionString: till.databaseUrl, options: '-c enable_seqscan=off' });
   t.after(() => pool.end());
@@ -398,7 +377,7 @@ test('every statement finds its rows by a condition on an index', async (t) => {
     '58.00',
     '$58',
   ])
-    await searchIn(explained, stores, text, { withWebhookEvents: true });
+    await till.services.search.searchIn(explained, text, { withWebhookEvents: true });
   assert.ok(statements > 40, `${statements} statements`);
   const wrong = scans.filter(
     (scan) => (scan['Node Type'] === 'Seq Scan' || scan['Index Cond'] === undefined) && !isBounded(scan),

@@ -5,10 +5,12 @@ import type { CustomerService } from '../customers/customer-service.ts';
 import { checkoutEvents, checkoutKind } from './checkout-kind.ts';
 import type { CheckoutMirror } from './checkout-mirror.ts';
 import { registerCheckoutRoutes } from './checkout-routes.ts';
+import { checkoutSources } from './checkout-search.ts';
 import type { CheckoutService } from './checkout-service.ts';
-import { checkoutList } from './checkout-store.ts';
+import { type CheckoutStore, checkoutList } from './checkout-store.ts';
 
 interface Context {
+  readonly stores: { readonly checkouts: CheckoutStore };
   readonly processor: Processor;
   readonly mirrors: { readonly checkouts: CheckoutMirror };
   readonly checkouts: CheckoutService;
@@ -27,6 +29,7 @@ export const checkoutFeature: Feature<Context> = {
   events: [checkoutEvents],
   kinds: () => [checkoutKind],
   subjects: ({ mirrors }) => ({ checkout: mirrors.checkouts }),
+  search: { checkout: ({ stores }) => checkoutSources(stores.checkouts) },
   lists: {
     // Only the open checkouts. An import adopts none of them.
     checkout: {

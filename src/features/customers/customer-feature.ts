@@ -5,10 +5,12 @@ import type { Processor } from '#processor/port/processor.ts';
 import { customerEvents, customerKind } from './customer-kind.ts';
 import type { CustomerMirror } from './customer-mirror.ts';
 import { registerCustomerRoutes } from './customer-routes.ts';
+import { customerSources } from './customer-search.ts';
 import type { CustomerService } from './customer-service.ts';
-import { customerList } from './customer-store.ts';
+import { type CustomerStore, customerList } from './customer-store.ts';
 
 interface Context {
+  readonly stores: { readonly customers: CustomerStore };
   readonly processor: Processor;
   readonly mirrors: { readonly customers: CustomerMirror };
   readonly customers: CustomerService;
@@ -28,6 +30,7 @@ export const customerFeature: Feature<Context> = {
   events: [customerEvents],
   kinds: () => [customerKind],
   subjects: ({ mirrors }) => ({ customer: mirrors.customers }),
+  search: { customer: ({ stores }) => customerSources(stores.customers) },
   lists: {
     customer: {
       open: ({ processor, mirrors }) => mirroredList(mirrors.customers, processor.customers),

@@ -5,10 +5,12 @@ import type { CustomerService } from '../customers/customer-service.ts';
 import { invoiceEvents, invoiceKind } from './invoice-kind.ts';
 import type { InvoiceMirror } from './invoice-mirror.ts';
 import { registerInvoiceRoutes } from './invoice-routes.ts';
+import { invoiceSources } from './invoice-search.ts';
 import type { InvoiceService } from './invoice-service.ts';
-import { invoiceList } from './invoice-store.ts';
+import { type InvoiceStore, invoiceList } from './invoice-store.ts';
 
 interface Context {
+  readonly stores: { readonly invoices: InvoiceStore };
   readonly processor: Processor;
   readonly mirrors: { readonly invoices: InvoiceMirror };
   readonly invoices: InvoiceService;
@@ -21,6 +23,7 @@ export const invoiceFeature: Feature<Context> = {
   events: [invoiceEvents],
   kinds: () => [invoiceKind],
   subjects: ({ mirrors }) => ({ invoice: mirrors.invoices }),
+  search: { invoice: ({ stores }) => invoiceSources(stores.invoices) },
   lists: {
     invoice: {
       after: ['subscription'],

@@ -11,15 +11,18 @@ import { paymentEvents, paymentKind } from './payment-kind.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import { registerPaymentRoutes } from './payment-routes.ts';
 import { paymentRule } from './payment-rule.ts';
+import { paymentSources, refundSources } from './payment-search.ts';
 import type { PaymentService } from './payment-service.ts';
-import { paymentList } from './payment-store.ts';
+import { type PaymentStore, paymentList } from './payment-store.ts';
 import { registerPaymentUpdateRoutes } from './payment-update-routes.ts';
 import { refundEvents, refundKind } from './refund-kind.ts';
 import type { RefundMirror } from './refund-mirror.ts';
 import { registerRefundRoutes } from './refund-routes.ts';
 import type { RefundService } from './refund-service.ts';
+import type { RefundStore } from './refund-store.ts';
 
 interface Context {
+  readonly stores: { readonly payments: PaymentStore; readonly refunds: RefundStore };
   readonly processor: Processor;
   readonly mirrors: {
     readonly payments: PaymentMirror;
@@ -59,6 +62,10 @@ export const paymentFeature: Feature<Context> = {
   rules: ({ mirrors, metrics }) => [
     paymentRule({ payments: mirrors.payments, countFailedPayment: () => metrics.paymentsFailed.inc() }),
   ],
+  search: {
+    payment: ({ stores }) => paymentSources(stores.payments),
+    refund: ({ stores }) => refundSources(stores.refunds),
+  },
   lists: {
     payment: {
       // Some of the payments were charged by subscriptions.

@@ -5,9 +5,12 @@ import { planEvents, planKind } from './plan-kind.ts';
 import type { PlanMirror } from './plan-mirror.ts';
 import { registerPlanRoutes } from './plan-routes.ts';
 import { planRule } from './plan-rule.ts';
+import { planSources } from './plan-search.ts';
 import type { PlanService } from './plan-service.ts';
+import type { PlanStore } from './plan-store.ts';
 
 interface Context {
+  readonly stores: { readonly plans: PlanStore };
   readonly processor: Processor;
   readonly mirrors: { readonly plans: PlanMirror };
   readonly plans: PlanService;
@@ -21,6 +24,7 @@ export const planFeature: Feature<Context> = {
   kinds: () => [planKind],
   subjects: ({ mirrors: { plans } }) => ({ product: plans.products, price: plans.prices }),
   rules: ({ mirrors }) => [planRule(mirrors.plans)],
+  search: { plan: ({ stores }) => planSources(stores.plans) },
   lists: {
     plan: {
       open: ({ processor, mirrors }) => mirroredList(mirrors.plans, processor.plans),

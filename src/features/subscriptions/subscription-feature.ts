@@ -11,10 +11,12 @@ import { subscriptionEvents, subscriptionKind } from './subscription-kind.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
 import { registerSubscriptionRoutes } from './subscription-routes.ts';
 import { subscriptionRule } from './subscription-rule.ts';
+import { subscriptionSources } from './subscription-search.ts';
 import type { SubscriptionService } from './subscription-service.ts';
-import { subscriptionList } from './subscription-store.ts';
+import { type SubscriptionStore, subscriptionList } from './subscription-store.ts';
 
 interface Context {
+  readonly stores: { readonly subscriptions: SubscriptionStore };
   readonly processor: Processor;
   readonly mirrors: { readonly subscriptions: SubscriptionMirror };
   readonly subscriptions: SubscriptionService;
@@ -45,6 +47,7 @@ export const subscriptionFeature: Feature<Context> = {
     detachedMethod: subscriptions.ofDetachedMethods,
   }),
   rules: () => [subscriptionRule],
+  search: { subscription: ({ stores }) => subscriptionSources(stores.subscriptions) },
   lists: {
     subscription: {
       after: ['customer', 'plan'],

@@ -2,11 +2,11 @@ import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
 import { grants } from '#core/model/api-key.ts';
 import { Type } from '#core/platform/schemas.ts';
+import { type Match, matchedFields, resultsMax } from '#engine/search/search.ts';
 import { ApiRoutes } from '#http/api-routes.ts';
 import { DateTime, Id, nullable, response } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
 import { patternRule } from '#http/input/validator.ts';
-import { foundTypes, type Match, matchedFields, resultsMax } from './search.ts';
 import type { SearchService } from './search-service.ts';
 
 /** The longest external id. Emails and ids of the processor are shorter. */
@@ -33,52 +33,51 @@ const Query = Type.Object(
   { additionalProperties: false },
 );
 
-const SearchResultSchema = component('SearchResult', {
-  objectType: Type.Enum([...foundTypes]),
-  objectId: Type.String({ description: 'The `id` of the object.' }),
-  customerId: nullable({
-    ...Id,
-    description: 'The customer that it belongs to. For a customer: its own id.',
-  }),
-  paymentId: nullable({ ...Id, description: 'For a refund: its payment.' }),
-  label: Type.String({
-    description:
-      'What people call it: the name of a customer or of the plan of a subscription, the description of a payment, ' +
-      "the number of an invoice, the type of an event. Otherwise an email or the processor's id.",
-  }),
-  description: nullable(
-    Type.String({
-      description:
-        "More to identify it: the customer's email, the interval of a plan, the id of an event's object. Null " +
-        'for objects of a deleted customer.',
+const searchResultSchema = (foundTypes: readonly string[]) =>
+  component('SearchResult', {
+    objectType: Type.Enum([...foundTypes, 'webhook_event', 'event']),
+    objectId: Type.String({ description: 'The `id` of the object.' }),
+    customerId: nullable({
+      ...Id,
+      description: 'The customer that it belongs to. For a customer: its own id.',
     }),
-  ),
-  status: nullable(
-    Type.String({
+    paymentId: nullable({ ...Id, description: 'For a refund: its payment.' }),
+    label: Type.String({
       description:
-        'The status of the object. Of a plan: `active` or `archived`. Of a deleted customer: `deleted`.',
+        'What people call it: the name of a customer or of the plan of a subscription, the description of a payment, ' +
+        "the number of an invoice, the type of an event. Otherwise an email or the processor's id.",
     }),
-  ),
-  amount: nullable(
-    Type.Integer({ description: 'In the smallest unit of the currency. Of an invoice: the amount due.' }),
-  ),
-  currency: nullable(Type.String()),
-  createdAt: DateTime,
-  matched: Type.Enum([...matchedFields], {
-    description:
-      'Where the text was found: `processorId` is any id from the processor, `last4` the last four digits of a card.',
-  }),
-  exact: Type.Boolean({
-    description:
-      'False if the text is only a part of the value. Names are compared without accents, emails with them.',
-  }),
-});
+    description: nullable(
+      Type.String({
+        description:
+          "More to identify it: the customer's email, the interval of a plan, the id of an event's object. Null " +
+          'for objects of a deleted customer.',
+      }),
+    ),
+    status: nullable(
+      Type.String({
+        description:
+          'The status of the object. Of a plan: `active` or `archived`. Of a deleted customer: `deleted`.',
+      }),
+    ),
+    amount: nullable(
+      Type.Integer({ description: 'In the smallest unit of the currency. Of an invoice: the amount due.' }),
+    ),
+    currency: nullable(Type.String()),
+    createdAt: DateTime,
+    matched: Type.Enum([...matchedFields], {
+      description:
+        'Where the text was found: `processorId` is any id from the processor, `last4` the last four digits of a card.',
+    }),
+    exact: Type.Boolean({
+      description:
+        'False if the text is only a part of the value. Names are compared without accents, emails with them.',
+    }),
+  });
 
-const SearchResultsSchema = component('SearchResults', {
-  data: Type.Array(SearchResultSchema, { maxItems: resultsMax }),
-});
+type SearchResult = Static<ReturnType<typeof searchResultSchema>>;
 
-const example: Static<typeof SearchResultSchema> = {
+const example: SearchResult = {
   objectType: 'customer',
   objectId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
   customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
@@ -93,7 +92,15 @@ const example: Static<typeof SearchResultSchema> = {
   exact: true,
 };
 
-export function registerSearchRoutes(app: FastifyInstance, search: SearchService): void {
+/** `foundTypes`: the types of the objects of all resources that a search finds. */
+export function registerSearchRoutes(
+  app: FastifyInstance,
+  search: SearchService,
+  foundTypes: readonly string[],
+): void {
+  const SearchResultsSchema = component('SearchResults', {
+    data: Type.Array(searchResultSchema(foundTypes), { maxItems: resultsMax }),
+  });
   new ApiRoutes(app, 'search').add('GET /api/v1/search', {
     scope: 'read',
     operationId: 'search',
@@ -114,12 +121,6 @@ export function registerSearchRoutes(app: FastifyInstance, search: SearchService
   });
 }
 
-function toResponse({
-  planId: _,
-  personalLabel: __,
-  begins: ___,
-  createdAt,
-  ...match
-}: Match): Static<typeof SearchResultSchema> {
+function toResponse({ planId: _, personalLabel: __, begins: ___, createdAt, ...match }: Match): SearchResult {
   return { ...match, createdAt: createdAt.toISOString() };
 }

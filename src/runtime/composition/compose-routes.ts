@@ -6,7 +6,7 @@ import { registerEventRoutes } from '#engine/events/feed/event-routes.ts';
 import type { StreamLimits } from '#engine/events/feed/event-streams.ts';
 import { registerWebhookEventRoutes } from '#engine/webhooks/webhook-event-routes.ts';
 import { registerWebhookRoutes } from '#engine/webhooks/webhook-routes.ts';
-import { eventNames, features, lists } from '#features/features.ts';
+import { eventNames, features, foundTypes, lists } from '#features/features.ts';
 import { registerAttentionRoutes } from '#operators/attention/attention-routes.ts';
 import { registerAuditRoutes } from '#operators/audit/audit-routes.ts';
 import { registerCurrentKeyRoutes } from '#operators/keys/current-key-routes.ts';
@@ -54,7 +54,7 @@ export async function registerRoutes(
   registerResyncRoutes(app, services.resyncRuns, Object.keys(lists));
   registerOverviewRoutes(app, services.overview, customers);
   registerAttentionRoutes(app, services.attention);
-  registerSearchRoutes(app, services.search);
+  registerSearchRoutes(app, services.search, foundTypes);
   registerKeyRoutes(app, services.keys);
   registerAuditRoutes(app, services.audit);
   const { sandbox } = parts;

@@ -58,6 +58,7 @@ import { Resync, type ResyncedList } from '#operators/resync/resync.ts';
 import { ResyncRunStore } from '#operators/resync/resync-run-store.ts';
 import { ResyncRuns } from '#operators/resync/resync-runs.ts';
 import { SearchService } from '#operators/search/search-service.ts';
+import { eventSource, webhookEventSource } from '#operators/search/search-sources.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import { composeEndpoints, composeEvents, type EventSettings } from './compose-events.ts';
 import { composeImport, composeMirrors, composeStores, type Stores } from './compose-mirrors.ts';
@@ -129,7 +130,7 @@ export function composeServices(given: ServiceParts) {
   const { entitlements } = domain;
   const report: Outbox['report'] = (tx, reported) => events.outbox.report(tx, reported);
   const usage = composeUsage({ ...parts, idempotency, entitlements, events: { report } });
-  const context = { ...parts, mirrors, ...domain, ...usage };
+  const context = { ...parts, stores, mirrors, ...domain, ...usage };
   const kinds = features.flatMap((feature) => feature.kinds?.(context) ?? []);
   const events = composeEvents({ ...parts, stores, kinds });
   const endpoints = composeEndpoints({ ...parts, idempotency });
@@ -178,6 +179,7 @@ export function composeServices(given: ServiceParts) {
     ...webhooks,
     accountImport,
     ...overview,
+    search: composeSearch(context),
     measure,
     nudge,
     stop,
@@ -245,16 +247,15 @@ function composeDomain(
   const entitlements = new EntitlementService({ ...parts, store: new EntitlementStore() });
   const audit = new AuditLog({ ...parts, store: new AuditStore() });
   const keys = new KeyService({ ...parts, store: new KeyStore(), audit });
-  const searched = { ...stores, webhookEvents: new WebhookEventStore(), events: new EventStore() };
-  const search = new SearchService({ ...parts, stores: searched });
   const resources = { customers, plans, payments, refunds, subscriptions, invoices, checkouts };
-  return { ...resources, lostObjects, paymentMethods, portal, entitlements, keys, audit, search };
+  return { ...resources, lostObjects, paymentMethods, portal, entitlements, keys, audit };
 }
 
 type Domain = ReturnType<typeof composeDomain>;
 
 /** What features may use. */
 export interface FeatureContext extends Composed, Domain, ReturnType<typeof composeUsage> {
+  readonly stores: Stores;
   readonly mirrors: Mirrors;
 }
 
@@ -328,6 +329,17 @@ function composeWebhooks(parts: WebhookParts) {
     ...{ inbox, worker, eventApplier, webhookEvents },
     ...{ resync, resyncRuns, recovery, backfills, retention, erasure },
   };
+}
+
+function composeSearch(context: FeatureContext): SearchService {
+  const found = features.flatMap(({ search }) => Object.values(search ?? {}));
+  const sources = found.flatMap((sourcesOf) => sourcesOf(context));
+  return new SearchService({
+    database: context.database,
+    sources: [...sources, eventSource(new EventStore())],
+    ofOperators: webhookEventSource(new WebhookEventStore()),
+    named: context.stores,
+  });
 }
 
 /** The mirror of each subject of events. A test finds a subject without one. */

@@ -1,18 +1,5 @@
 import { uuidText } from '#core/platform/id.ts';
 
-/** The kinds of objects that a search finds. */
-export const foundTypes = [
-  'customer',
-  'plan',
-  'payment',
-  'refund',
-  'subscription',
-  'invoice',
-  'checkout',
-  'webhook_event',
-  'event',
-] as const;
-
 /** The field in which the text was found. If it was found in several fields of an object, the first one counts. */
 export const matchedFields = [
   'id',
@@ -32,7 +19,7 @@ export const resultsMax = 20;
 
 /** An object that a search found. */
 export interface Found {
-  readonly objectType: (typeof foundTypes)[number];
+  readonly objectType: string;
   readonly objectId: string;
   /** The customer that the object belongs to. For a customer: its own id. */
   readonly customerId: string | null;
@@ -49,6 +36,18 @@ export interface Found {
   readonly currency: string | null;
   readonly createdAt: Date;
 }
+
+/** The values that most objects do not have. */
+export const nothing = {
+  customerId: null,
+  paymentId: null,
+  planId: null,
+  personalLabel: null,
+  description: null,
+  status: null,
+  amount: null,
+  currency: null,
+};
 
 /** The match that found an object. */
 export interface Match extends Found {

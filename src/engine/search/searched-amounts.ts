@@ -1,5 +1,5 @@
 import { currenciesWith, decimalsOf } from '#core/model/format-amount.ts';
-import type { CurrencyAmounts } from '#engine/mirrors/find-by-amounts.ts';
+import type { CurrencyAmounts } from '../mirrors/find-by-amounts.ts';
 
 const dollars =
   'usd ars aud bbd bmd bnd bsd bzd cad clp cop dop fjd gyd hkd jmd kyd lrd mxn nad nzd sbd sgd srd ttd twd uyu xcd';
