@@ -60,7 +60,7 @@ const longTests = [
   'test/{faults,load,fuzz,security,sandbox,processor,contract,browser}/**/*.test.ts',
   'test/webhooks/{model,kills,permutations,event-list,events,retention-locks,restore,slow-reads}.test.ts',
   'test/events/{delivery-order,feed-order,streams}.test.ts',
-  'test/api/{changes-while-due,lists,numbers,odd-responses,preview-refusals,previewed-bills}.test.ts',
+  'test/api/{changes-while-due,lists,matrix,odd-responses,preview-refusals,previewed-bills}.test.ts',
   'test/api/{processor-failures,refused-writes,unpaid-subscriptions}.test.ts',
   'test/{acceptance/{restore,seed},client/package,docs/examples,import/large,packages/{release,sandbox,server}}.test.ts',
 ];

@@ -97,14 +97,10 @@ test('201: 99 add-ons are possible, although the processor shows ten items at a 
   assert.deepEqual((await readSubscription(till, subscription)).addOns, sorted(addOns));
 });
 
-test('400: a plan is listed once, is not the main plan, and has a quantity', async () => {
+test('400: a plan is listed once, and is not the main plan', async () => {
   const mistakes: readonly [object, string][] = [
     [[{ planId: seats.id }, { planId: seats.id, quantity: 2 }], 'body.addOns.1.planId'],
     [[{ planId: plan.id, quantity: 1 }], 'body.addOns.0.planId'],
-    [[{ planId: seats.id, quantity: 0 }], 'body.addOns.0.quantity'],
-    [[{ planId: seats.id, quantity: 1_000_001 }], 'body.addOns.0.quantity'],
-    [[{ quantity: 1 }], 'body.addOns.0.planId'],
-    [Array.from({ length: 201 }, () => ({ planId: randomUUID(), quantity: 1 })), 'body.addOns'],
   ];
   for (const [addOns, path] of mistakes) await assertMistake(await create({ addOns }), path);
 });

@@ -221,10 +221,8 @@ test('400: each mistake in the body', async () => {
     await readProblem(await call('POST', '/checkouts', { ...pages, ...wrong }), 400, 'invalid_request');
 });
 
-test('404: an unknown checkout, customer or plan', async () => {
+test('404: an unknown customer or plan', async () => {
   const unknown = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
-  await readProblem(await call('GET', `/checkouts/${unknown}`), 404, 'not_found');
-  await readProblem(await call('POST', `/checkouts/${unknown}/expire`), 404, 'not_found');
   const planId = (await createPlan(till)).id;
   await readProblem(
     await call('POST', '/checkouts', { ...pages, customerId: unknown, planId }),

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { readJson } from '../support/client.ts';
-import { assertMistake } from '../support/invalid.ts';
 import {
   confirmPayment,
   confirmSecret,
@@ -12,7 +11,6 @@ import {
   type PaymentBody,
   type SubscriptionBody,
 } from '../support/objects.ts';
-import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
@@ -108,23 +106,14 @@ test('200: a free subscription and one that has ended have nothing left to confi
   assert.equal(await secretOf(`/subscriptions/${trial.id}`), null);
 });
 
-test('an empty body and an idempotency key in the header make no difference, anything else is 400', async () => {
+test('an empty body and an idempotency key in the header make no difference', async () => {
   const { id } = await createPaidPayment(till);
   const { subscription } = await createSubscription(till);
   for (const path of [`/payments/${id}/client-secret`, `/subscriptions/${subscription.id}/client-secret`]) {
     const response = await call('POST', path, {}, { 'idempotency-key': 'ignored' });
     assert.equal(response.status, 200);
     assert.equal(response.headers.get('idempotent-replayed'), null);
-    await assertMistake(await call('POST', path, { idempotencyKey: 'x' }), 'body.idempotencyKey');
-    await assertMistake(await call('POST', path, { expand: true }), 'body.expand');
   }
-});
-
-test('404: the secret of something that does not exist', async () => {
-  const unknown = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
-  for (const path of ['/payments', '/subscriptions'])
-    for (const id of [unknown, 'x'])
-      await readProblem(await call('POST', `${path}/${id}/client-secret`), 404, 'not_found');
 });
 
 test('nothing is created, charged or changed, and no secret is stored', async () => {

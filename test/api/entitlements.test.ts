@@ -208,9 +208,7 @@ describe('the entitlements of a customer', () => {
     assert.notEqual(changed.headers.get('etag'), etag);
   });
 
-  test('404: an unknown customer, a deleted one, and an external id of no customer', async () => {
-    for (const id of [unknownId, 'cus_1', '0'])
-      await readProblem(await call('GET', `/customers/${id}/entitlements`), 404, 'not_found');
+  test('404: a deleted customer, and an external id of no customer', async () => {
     const body = { email: 'ada@example.com', externalId: 'gone' };
     const { id } = await readJson<{ id: string }>(await call('POST', '/customers', body), 201);
     await call('DELETE', `/customers/${id}`);
@@ -220,18 +218,6 @@ describe('the entitlements of a customer', () => {
     await readProblem(response, 404, 'not_found');
     for (const externalId of ['gone', 'nobody'])
       await readProblem(await call('GET', `/entitlements?externalId=${externalId}`), 404, 'not_found');
-  });
-
-  test('400: a missing, empty, malformed or repeated external id, and an unknown parameter', async () => {
-    for (const query of [
-      '',
-      '?externalId=',
-      '?externalId=a%20b',
-      `?externalId=${'x'.repeat(256)}`,
-      '?externalId=a&externalId=b',
-      '?externalId=a&customerId=b',
-    ])
-      await readProblem(await call('GET', `/entitlements${query}`), 400, 'invalid_request');
   });
 });
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { readJson } from '../support/client.ts';
-import { assertMistake } from '../support/invalid.ts';
 import { type CustomerBody, createCustomer, onlyPage, type PageBody } from '../support/objects.ts';
 import { withoutMark } from '../support/own-metadata.ts';
 import { readProblem } from '../support/problem.ts';
@@ -158,19 +157,4 @@ test('a refusal by the processor frees the external id', async () => {
   });
   await readProblem(change, 422, 'processor_rejected');
   assert.equal((await signedUp('refused')).externalId, 'refused');
-});
-
-test('400: an external id is 1 to 255 visible characters', async () => {
-  assert.equal((await signedUp('x'.repeat(255))).externalId?.length, 255);
-  const { id } = await createCustomer(till);
-  for (const externalId of ['', ' ', 'a b', '\u200b', '\0', 'x'.repeat(256), 7, {}, []]) {
-    await assertMistake(await call('POST', '/customers', { email: 'a@b.co', externalId }), 'body.externalId');
-    await assertMistake(await call('PATCH', `/customers/${id}`, { externalId }), 'body.externalId');
-  }
-  await assertMistake(
-    await call('POST', '/customers', { email: 'a@b.co', externalId: null }),
-    'body.externalId',
-  );
-  for (const externalId of ['', 'a%20b', 'x'.repeat(256)])
-    await assertMistake(await call('GET', `/customers?externalId=${externalId}`), 'query.externalId');
 });

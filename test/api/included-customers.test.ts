@@ -104,16 +104,6 @@ test('one object gains its customer too', async () => {
   }
 });
 
-test('400: something else to include, also of one object', async () => {
-  const { data } = await till.get<PageBody<Item>>('/payments');
-  for (const query of ['include=plan', 'include=', 'include=customer&include=customer', 'expand=customer'])
-    for (const path of [
-      ...['/payments', `/payments/${data[0]?.id}`, '/refunds', '/invoices', '/subscriptions', '/checkouts'],
-      '/events',
-    ])
-      await readProblem(await till.call('GET', `${path}?${query}`), 400, 'invalid_request');
-});
-
 interface Line {
   readonly description: string | null;
   readonly planId: string | null;

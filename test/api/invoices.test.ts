@@ -137,25 +137,3 @@ test("200: a deleted customer's invoices stay readable, and in the list of this 
   const list = await call('GET', `/invoices?customerId=${customer.id}`);
   assert.deepEqual((await readJson<PageBody<InvoiceBody>>(list, 200)).data, [invoice]);
 });
-
-test('400: a wrong or unknown parameter', async () => {
-  for (const query of ['?page=0', '?limit=101', '?state=paid']) {
-    await readProblem(await call('GET', `/invoices${query}`), 400, 'invalid_request');
-  }
-  await readProblem(await call('GET', `/invoices/${unknownId}?expand=lines`), 400, 'invalid_request');
-});
-
-test('404: an unknown id, and one that is not a UUID', async () => {
-  for (const id of [unknownId, 'in_123', '0']) {
-    await readProblem(await call('GET', `/invoices/${id}`), 404, 'not_found');
-  }
-});
-
-test('405: an invoice cannot be created, changed or deleted here', async () => {
-  await readProblem(await call('POST', '/invoices', {}), 405, 'method_not_allowed');
-  for (const method of ['POST', 'PATCH', 'DELETE'] as const) {
-    const response = await call(method, `/invoices/${unknownId}`);
-    assert.equal(response.headers.get('allow'), 'GET, HEAD');
-    await readProblem(response, 405, 'method_not_allowed');
-  }
-});

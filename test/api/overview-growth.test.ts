@@ -138,8 +138,8 @@ test('each part of the bridge has a list of its changes, and the end one of its 
     `/overview/moves?move=new&currency=dkk&from=${dayBefore(60)}&to=${dayBefore(41)}`,
   );
   assert.deepEqual(before, { data: [], nextCursor: null });
-  for (const query of ['move=new', 'currency=dkk', 'move=old&currency=dkk', 'move=new&currency=dkk&cursor=x'])
-    await readProblem(await till.call('GET', `/overview/moves?${query}`), 400, 'invalid_request');
+  const unknown = await till.call('GET', '/overview/moves?move=new&currency=dkk&cursor=x');
+  await readProblem(unknown, 400, 'invalid_request');
 });
 
 test('trials and failed renewals count where they end', async () => {
@@ -184,9 +184,7 @@ test('net volume is what refunds and disputes leave of the payments', async () =
   assert.deepEqual([netVolume.gross, netVolume.refunded], [totals.volume, totals.refundedPayments.amount]);
 });
 
-test('an unknown interval and an unknown comparison are refused', async () => {
-  for (const query of ['interval=year', 'interval=', 'compare=next', 'compare=true'])
-    await readProblem(await till.call('GET', `/overview?${query}`), 400, 'invalid_request');
+test('an unknown comparison is refused with the known one', async () => {
   const { detail } = await readProblem(
     await till.call('GET', '/overview?compare=next'),
     400,

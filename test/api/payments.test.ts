@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { readJson } from '../support/client.ts';
-import { assertRefused, wrongKeys } from '../support/invalid.ts';
 import {
   assertResource,
   type CreatedPaymentBody,
@@ -121,46 +120,6 @@ test('200: twenty cancels at once all return the canceled payment', async () => 
   assert.ok(responses.every(({ status }) => status === 'canceled'));
 });
 
-test('400: every wrong value of a creation is named, unknown fields included', async () => {
-  const body = { customerId: 'cus_1', amount: 0, currency: 'euro', idempotencykey: 'k' };
-  const problem = await readProblem(await call('POST', '/payments', body), 400, 'invalid_request');
-  assert.deepEqual([...new Set(problem.errors?.map(({ path }) => path))].sort(), [
-    'body.amount',
-    'body.currency',
-    'body.customerId',
-    'body.idempotencykey',
-  ]);
-});
-
-test('400: each field of a creation has its type and its limits, and nothing reaches the processor', async () => {
-  const customer = await createCustomer(till);
-  const values = { customerId: customer.id, amount: 2_000, currency: 'eur' };
-  await assertRefused((change) => call('POST', '/payments', { ...values, ...change }), {
-    customerId: [undefined, null, '', 7, customer.processorCustomerId, `urn:uuid:${customer.id}`],
-    amount: [undefined, null, 0, -1, 1.5, '2000', 1_000_000_000_000, Number.MAX_SAFE_INTEGER, true],
-    currency: [undefined, null, '', 'eu', 'euro', 'e r', 'é€$', '123', 978],
-    idempotencyKey: wrongKeys,
-    clientSecret: ['x'],
-  });
-  const { data } = await stripe.paymentIntents.list({ customer: customer.processorCustomerId });
-  assert.deepEqual(data, []);
-});
-
-test('400: an idempotency key in the address, or two that differ', async () => {
-  const { id: customerId } = await createCustomer(till);
-  const body = { customerId, amount: 2_000, currency: 'eur' };
-  await readProblem(await call('POST', '/payments?idempotencyKey=k', body), 400, 'invalid_request');
-  const both = await call('POST', '/payments', { ...body, idempotencyKey: 'a' }, { 'idempotency-key': 'b' });
-  await readProblem(both, 400, 'invalid_request');
-});
-
-test('404: an unknown id, and one that is not a UUID', async () => {
-  for (const id of [unknownId, 'pi_123', '0']) {
-    await readProblem(await call('GET', `/payments/${id}`), 404, 'not_found');
-    await readProblem(await call('POST', `/payments/${id}/cancel`), 404, 'not_found');
-  }
-});
-
 test('404: a customer that does not exist, and the idempotency key stays free', async () => {
   const { id: customerId } = await createCustomer(till);
   const body = { amount: 2_000, currency: 'eur', idempotencyKey: 'payment-3' };
@@ -245,4 +204,14 @@ test('201: the same request with its ids and its currency in another case is the
   const upper = { ...request, customerId: customer.id.toUpperCase(), currency: 'EUR' };
   const again = await readJson<{ payment: { id: string } }>(await call('POST', '/payments', upper), 201);
   assert.equal(again.payment.id, first.payment.id);
+});
+
+test('201: an amount may be written in any way that is the same whole number in JSON', async () => {
+  const { id } = await createCustomer(till);
+  const headers = { 'content-type': 'application/json' };
+  for (const amount of ['2000', '2000.0', '2e3', '200000e-2']) {
+    const body = `{"customerId":"${id}","amount":${amount},"currency":"eur","idempotencyKey":"written-${id}"}`;
+    const response = await till.fetch('/api/v1/payments', { method: 'POST', headers, body });
+    assert.equal(response.status, 201, await response.text());
+  }
 });

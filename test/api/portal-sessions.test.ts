@@ -98,16 +98,12 @@ describe('POST /customers/{id}/portal-sessions', () => {
     assert.equal(session.configuration, own.id);
   });
 
-  test('400: an unknown field, an idempotency key, and URLs that lead nowhere or have a password', async () => {
+  test('400: a flow without its subscription, and URLs that lead nowhere or have a password', async () => {
     const customer = await createCustomer(till);
     for (const body of [
-      { returnUrl: undefined },
       { returnUrl: '/account' },
       { returnUrl: 'javascript:alert(1)' },
       { returnUrl: 'https://ada:secret@shop.example.com' },
-      { returnUrl: `https://shop.example.com/${'a'.repeat(2_000)}` },
-      { idempotencyKey: 'once' },
-      { flow: 'other' },
       { flow: 'cancel' },
       { flow: 'paymentMethod', subscriptionId: customer.id },
       { subscriptionId: customer.id },

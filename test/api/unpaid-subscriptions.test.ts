@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { readJson } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
-import { assertMistake } from '../support/invalid.ts';
 import { confirmSecret, intentOf, readInvoice, readSubscription } from '../support/objects.ts';
 import {
   chargesOf,
@@ -177,7 +176,7 @@ test('200: of one that has ended, the open invoice is paid, and nothing is final
   await readProblem(await pay(till, subscription), 409, 'nothing_to_pay');
 });
 
-test('400 and 404: an invoice that is malformed, unknown, of another subscription, or of an unknown customer', async () => {
+test('404: an invoice that is unknown, of another subscription, or of an unknown customer', async () => {
   const { subscription, goodCard, invoiceIds } = await createUnpaid(till, 1);
   const other = await createUnpaid(till, 1);
   await till.settle();
@@ -186,11 +185,6 @@ test('400 and 404: an invoice that is malformed, unknown, of another subscriptio
     const refused = await pay(till, subscription, { invoiceId, paymentMethodId: goodCard }, 'other-invoice');
     await readProblem(refused, 404, 'not_found');
   }
-  for (const invoiceId of ['', 'in_1', null])
-    await assertMistake(
-      await call('POST', `/subscriptions/${subscription.id}/pay`, { invoiceId }),
-      'body.invoiceId',
-    );
   assert.deepEqual(await statusesOf([...invoiceIds, ...other.invoiceIds]), ['open', 'open']);
   // The idempotency key is free, and ids are the same in upper and lower case.
   const [invoiceId = ''] = await idsOf(invoiceIds);

@@ -1,47 +1,5 @@
 import fc from 'fast-check';
-
-/**
- * Texts that have broken programs before: injections, odd Unicode, control characters, names that objects are born
- * with.
- */
-export const hostileTexts: readonly string[] = [
-  '',
-  ' ',
-  '\0',
-  'a\0b',
-  '\ud800',
-  'x\udc00',
-  '\u202eabc',
-  '\u200b',
-  '\ufeff',
-  '\uffff',
-  '\u2028',
-  '\u0130stanbul',
-  'e\u0301'.repeat(40),
-  '\u{1d54f}'.repeat(64),
-  "' or 1=1 --",
-  "'; drop table till.payments; --",
-  '$1',
-  '%s%n%x',
-  '{{7*7}}#{7*7}',
-  '../../etc/passwd',
-  '..\\..\\boot.ini',
-  'a\r\nset-cookie: x=1',
-  '\n{"level":"fatal","msg":"forged"}',
-  '\u001b[31mred\u001b[0m',
-  '\u009b31m',
-  '<script>alert(1)</script>',
-  'null',
-  'NaN',
-  '-0',
-  '1e400',
-  '__proto__',
-  'constructor',
-  'toString',
-  'x'.repeat(255),
-  'x'.repeat(257),
-  'x'.repeat(5_000),
-];
+import { hostileTexts } from './wrong-values.ts';
 
 /** Numbers as they can stand in JSON, and some that only look as if they could. */
 export const hostileNumbers: readonly string[] = [

@@ -15,7 +15,7 @@ import {
   toJson,
   withOwnPaymentMethod,
 } from './operation-parts.ts';
-import { wrongValues } from './schema-values.ts';
+import { wrongValues } from './wrong-values.ts';
 
 /** Requests to one operation, generated from its part of the document, by their kind. */
 export function requestsTo(

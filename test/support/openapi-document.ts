@@ -24,6 +24,7 @@ export interface Schema {
   readonly items?: Schema;
   readonly minItems?: number;
   readonly maxItems?: number;
+  readonly uniqueItems?: boolean;
 }
 
 interface Content {
@@ -111,11 +112,15 @@ function createCompiler(): Compile {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   formats.default(ajv);
   const compiled = new Map<string, ValidateFunction>();
+  const found = new WeakMap<Schema, ValidateFunction>();
   return (schema) => {
+    const known = found.get(schema);
+    if (known !== undefined) return known;
     // An undocumented field must fail the test, although clients are told to ignore it.
     const closed = JSON.stringify(schema, closeObjects);
     const validate = compiled.get(closed) ?? ajv.compile(JSON.parse(closed));
     compiled.set(closed, validate);
+    found.set(schema, validate);
     return validate;
   };
 }

@@ -1,14 +1,24 @@
-/** Puts what each reference names in its place. No schema contains itself. */
+/** Puts what each reference names in its place: the same object wherever it is named. No schema contains itself. */
 export function withoutReferences<T extends object>(document: T): T {
-  const resolve = (_key: string, value: unknown): unknown => {
-    if (typeof value !== 'object' || value === null || !('$ref' in value)) return value;
-    const target = String(value.$ref)
-      .split('/')
-      .slice(1)
-      .reduce<unknown>((inner, step) => Reflect.get(Object(inner), step), document);
-    return JSON.parse(JSON.stringify(target), resolve);
+  const resolved = new Map<string, unknown>();
+  const resolve = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return value.map(resolve);
+    if (!('$ref' in value)) {
+      return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, resolve(inner)]));
+    }
+    const name = String(value.$ref);
+    if (!resolved.has(name)) {
+      const steps = name.split('/').slice(1);
+      resolved.set(
+        name,
+        resolve(steps.reduce<unknown>((inner, step) => Reflect.get(Object(inner), step), document)),
+      );
+    }
+    return resolved.get(name);
   };
-  return JSON.parse(JSON.stringify(document), resolve);
+  // The document has the shape that it had.
+  return resolve(document) as T;
 }
 
 /** The OpenAPI document as a service serves it, formatted as it is committed. */
