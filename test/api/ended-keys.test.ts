@@ -5,7 +5,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { Failure } from '#core/errors.ts';
-import type { CrashPoint } from '#engine/idempotency/crash-points.ts';
+import type { CrashPoint } from '#engine/idempotency/claim.ts';
 import { startBackend } from '../support/backend.ts';
 import { createClient } from '../support/client.ts';
 import { appendEvents, newEvent } from '../support/event-feed.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { CrashPoint } from '#engine/idempotency/crash-points.ts';
+import type { CrashPoint } from '#engine/idempotency/claim.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { createCheckout, pages, readCheckout } from '../support/checkouts.ts';
 import type { Answer, Client } from '../support/client.ts';

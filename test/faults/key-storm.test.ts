@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import type { CrashPoints } from '#engine/idempotency/crash-points.ts';
+import type { CrashPoints } from '#engine/idempotency/claim.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer } from '../support/client.ts';
 import {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '#core/platform/clock.ts';
+import { noCrashPoints } from '#engine/idempotency/claim.ts';
 import { ClaimStore } from '#engine/idempotency/claim-store.ts';
-import { noCrashPoints } from '#engine/idempotency/crash-points.ts';
 import { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import { failureOf } from '../processor/adapter.ts';
 import { type Backend, startBackend } from '../support/backend.ts';

@@ -1,4 +1,4 @@
-import type { CrashPoint } from '#engine/idempotency/crash-points.ts';
+import type { CrashPoint } from '#engine/idempotency/claim.ts';
 import { effort } from './effort.ts';
 
 /** Every crash point there is: the compiler refuses a list that lacks one. */

@@ -6,7 +6,7 @@ import { schemaNumber } from '#core/platform/migrate.ts';
 import { OwnerLock } from '#core/platform/owner-lock.ts';
 import { Database } from '#core/platform/postgres.ts';
 import type { StreamLimits } from '#engine/events/feed/event-streams.ts';
-import type { CrashPoints } from '#engine/idempotency/crash-points.ts';
+import type { CrashPoints } from '#engine/idempotency/claim.ts';
 import { InstallationStore } from '#engine/idempotency/installation-store.ts';
 import { BackfillStore } from '#engine/sync/backfill-store.ts';
 import { Worker } from '#engine/sync/worker.ts';

@@ -23,11 +23,11 @@ import { consumeUsage, createMeter, usageOf } from '../support/usage.ts';
 import { startWayTracer } from '../support/way-tracer.ts';
 
 const filesMax = {
-  payment: 77,
-  webhook: 69,
-  'plan change': 107,
-  checkout: 88,
-  consumption: 38,
+  payment: 70,
+  webhook: 64,
+  'plan change': 102,
+  checkout: 82,
+  consumption: 33,
   entitlements: 29,
 } as const;
 

@@ -5,11 +5,10 @@ import { isGone } from '#core/platform/owner-lock.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import { SharedStatement } from '#core/platform/shared-statement.ts';
-import { type Claim, callEndedMs, hashRequest, unrepeatableName } from './claim.ts';
+import { type Claim, type CrashPoints, callEndedMs, hashRequest, unrepeatableName } from './claim.ts';
 import { keyInFlight, keyReused, reservationInFlight } from './claim-failures.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';
-import type { CrashPoints } from './crash-points.ts';
 import type { Admission, FoundClaim } from './operation.ts';
 
 /**

@@ -20,8 +20,7 @@ import {
   refreshed,
   type WriteTurn,
 } from './operation.ts';
-import { type ClaimedRequest, ProcessorStep } from './processor-step.ts';
-import { recordEffect } from './record-effect.ts';
+import { type ClaimedRequest, ProcessorStep, recordEffect } from './processor-step.ts';
 import { settleAbandoned } from './settle-abandoned.ts';
 
 /**

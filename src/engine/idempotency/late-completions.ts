@@ -1,9 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import type { PlatformParts } from '#core/platform/parts.ts';
 import { SharedStatement } from '#core/platform/shared-statement.ts';
-import type { Claim } from './claim.ts';
+import type { Claim, CrashPoints } from './claim.ts';
 import type { ClaimStore } from './claim-store.ts';
-import type { CrashPoints } from './crash-points.ts';
 
 /** No request waits for a completion, so there is time to collect several claims. */
 const gatherMs = 20;

@@ -4,7 +4,7 @@ import { callEndedMs } from './claim.ts';
 import { isKeyReused } from './claim-failures.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
 import { type Operation, type Recorded, refreshed } from './operation.ts';
-import { recordEffect } from './record-effect.ts';
+import { recordEffect } from './processor-step.ts';
 
 interface SettleParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly claims: ClaimStore;

@@ -3,9 +3,7 @@ import { runWithCauses } from '#core/platform/cause.ts';
 import type { Database, Transaction, TransactionOptions } from '#core/platform/postgres.ts';
 import type { Subject } from '#processor/port/event-facts.ts';
 import type { Processor } from '#processor/port/processor.ts';
-import { BatchCauses } from './batch-causes.ts';
-import { type EventOutcome, outcomeOf } from './event-outcomes.ts';
-import { type EventReading, factsAbout } from './event-reading.ts';
+import { BatchCauses, type EventOutcome, type EventReading, factsAbout, outcomeOf } from './batch-event.ts';
 import type { EventRule, RefreshTarget } from './event-rule.ts';
 import type { MirrorsBySubject } from './mirrors-by-subject.ts';
 

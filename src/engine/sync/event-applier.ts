@@ -16,9 +16,16 @@ import type { Mirror } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import type { EventQueue, ReceivedEvent } from '../webhooks/inbox.ts';
 import { BatchApplier, type BatchResult, type Refresh } from './batch-applier.ts';
-import { causeOfEvent } from './batch-causes.ts';
-import { countOutcomes, type EventOutcome, outcomeOf, pending, settlementOf } from './event-outcomes.ts';
-import { type EventReading, keysOf } from './event-reading.ts';
+import {
+  causeOfEvent,
+  countOutcomes,
+  type EventOutcome,
+  type EventReading,
+  keysOf,
+  outcomeOf,
+  pending,
+  settlementOf,
+} from './batch-event.ts';
 import type { EventRule, RefreshTarget } from './event-rule.ts';
 import type { MirrorsBySubject } from './mirrors-by-subject.ts';
 

@@ -1,6 +1,6 @@
 import type { Transaction } from '#core/platform/postgres.ts';
 import type { Subject, SubjectFacts } from '#processor/port/event-facts.ts';
-import type { EventReading } from './event-reading.ts';
+import type { EventReading } from './batch-event.ts';
 
 /** An object whose row has to be refreshed. */
 export interface RefreshTarget {

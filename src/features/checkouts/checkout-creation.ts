@@ -26,8 +26,7 @@ import { explainCodeRefusal, findPromotionCode } from '../subscriptions/promotio
 import { type GroupParts, groupHeld, reserveGroup } from '../subscriptions/reserve-group.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import { hadTrial } from '../subscriptions/used-trials.ts';
-import type { CheckoutMirror } from './checkout-mirror.ts';
-import { resultIdOf } from './checkout-row.ts';
+import { type CheckoutMirror, resultIdOf } from './checkout-mirror.ts';
 import type { CheckoutStore } from './checkout-store.ts';
 
 /** The subscription that a request sells. */

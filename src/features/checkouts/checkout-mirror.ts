@@ -3,13 +3,16 @@ import {
   type Checkout,
   type CheckoutFacts,
   type CheckoutNotice,
+  resultsOf,
   takeCheckoutFacts,
 } from '#core/model/checkout.ts';
+import { rowTime } from '#core/model/facts.ts';
 import type { Applied, Source, Take } from '#core/model/fold.ts';
 import type { OwnedChange } from '#core/model/metadata.ts';
 import type { Plan } from '#core/model/plan.ts';
+import { by } from '#core/model/subscription-items.ts';
 import { auditChange } from '#core/platform/cause.ts';
-import { isOurId } from '#core/platform/id.ts';
+import { derivedId, idTime, isOurId } from '#core/platform/id.ts';
 import type { Metrics } from '#core/platform/metrics.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { applyToRows, type Inserted, lockRows } from '#engine/mirrors/apply-facts.ts';
@@ -31,7 +34,6 @@ import type { PaymentMirror } from '../payments/payment-mirror.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
 import { type GroupParts, holdGroup } from '../subscriptions/reserve-group.ts';
 import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
-import { resultIdOf, toCheckout } from './checkout-row.ts';
 import type { CheckoutStore, OpenCheckout, OwnedCheckout } from './checkout-store.ts';
 import { checkoutView } from './checkout-view.ts';
 
@@ -237,4 +239,60 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
     for (const { processorPriceId } of facts.items) await plans.recover(processorPriceId);
     return true;
   }
+}
+
+/**
+ * The id of the subscription or payment that a checkout results in. It is derived from the id of the checkout, which
+ * the claim fixes, so every process and every repeated request knows it.
+ */
+export function resultIdOf(checkoutId: string): string {
+  return derivedId('checkout', checkoutId, idTime(checkoutId));
+}
+
+interface CheckoutLinks {
+  readonly id: string;
+  readonly customerId: string;
+  readonly planOf: (processorPriceId: string) => Plan | undefined;
+  readonly now: Date;
+}
+
+/** Undefined if the main plan has no row. */
+export function toCheckout(
+  facts: CheckoutFacts,
+  { id, customerId, planOf, now }: CheckoutLinks,
+): Checkout | undefined {
+  const items = facts.items.flatMap(({ processorPriceId, quantity }) => {
+    const plan = planOf(processorPriceId);
+    return plan === undefined ? [] : [{ plan, quantity }];
+  });
+  const main = items.find(({ plan }) => !plan.addOn) ?? items[0];
+  if (facts.mode === 'subscription' && main === undefined) return undefined;
+  const {
+    processorCheckoutSessionId,
+    mode,
+    status,
+    paymentStatus,
+    amount,
+    currency,
+    trialPeriodDays,
+    terms,
+  } = facts;
+  return {
+    ...{ id, processorCheckoutSessionId, customerId, mode, status, paymentStatus, amount, currency },
+    planId: main?.plan.id ?? null,
+    quantity: main?.quantity ?? null,
+    addOns: items
+      .filter((item) => item !== main)
+      .map(({ plan, quantity }) => ({ planId: plan.id, quantity }))
+      .toSorted(by(({ planId }) => planId)),
+    trialPeriodDays,
+    ...resultsOf(facts, resultIdOf(id), now),
+    terms,
+    expiresAt: facts.expiresAt,
+    metadata: facts.metadata,
+    ...rowTime(facts.asOf),
+    createdAt: idTime(id),
+    updatedAt: now,
+    revision: 0,
+  };
 }

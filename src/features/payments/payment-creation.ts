@@ -9,8 +9,7 @@ import { explainMethodRefusal } from '#processor/explain-method-refusal.ts';
 import { objectMissing } from '#processor/port/attempt.ts';
 import type { NewPayment, PaymentWithSecret } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
-import type { PaymentMirror } from './payment-mirror.ts';
-import { toPayment } from './payment-row.ts';
+import { type PaymentMirror, toPayment } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
 
 export interface NewPaymentRequest extends Omit<NewPayment, 'processorCustomerId'> {

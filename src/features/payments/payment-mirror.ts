@@ -1,8 +1,15 @@
 import { type ChargeFacts, takeChargeFacts } from '#core/model/charge.ts';
+import { rowTime } from '#core/model/facts.ts';
 import type { Applied, Source } from '#core/model/fold.ts';
 import type { OwnedChange } from '#core/model/metadata.ts';
-import { type Payment, type PaymentFacts, takePaymentFacts } from '#core/model/payment.ts';
-import { isOurId } from '#core/platform/id.ts';
+import {
+  firstValuesOfPayment,
+  noInvoice,
+  type Payment,
+  type PaymentFacts,
+  takePaymentFacts,
+} from '#core/model/payment.ts';
+import { derivedId, idTime, isOurId } from '#core/platform/id.ts';
 import type { Metrics } from '#core/platform/metrics.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import {
@@ -22,7 +29,6 @@ import {
 } from '#engine/mirrors/refresh.ts';
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
-import { toChargedPayment, toPayment } from './payment-row.ts';
 import type { PaymentStore } from './payment-store.ts';
 import { paymentView } from './payment-view.ts';
 import {
@@ -311,4 +317,32 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     );
     return store.insert(tx, rows);
   }
+}
+
+/** The id of the row is derived from the processor's id, so that a lost row gets the same id again. */
+export function toChargedPayment(
+  facts: PaymentFacts,
+  { customerId, ...link }: SubscriptionCharge,
+  now: Date,
+): Payment {
+  const id = derivedId('payment', facts.processorPaymentIntentId, facts.createdAt);
+  return { ...toPayment(id, facts, customerId, now), ...link, description: null };
+}
+
+export function toPayment(id: string, facts: PaymentFacts, customerId: string, now: Date): Payment {
+  return {
+    id,
+    processorPaymentIntentId: facts.processorPaymentIntentId,
+    customerId,
+    checkoutId: facts.checkoutId,
+    ...noInvoice,
+    ...firstValuesOfPayment(facts),
+    amountRefunded: 0,
+    amountReserved: 0,
+    status: facts.status,
+    ...rowTime(facts.asOf),
+    createdAt: idTime(id),
+    updatedAt: now,
+    revision: 0,
+  };
 }

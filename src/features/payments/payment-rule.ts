@@ -1,4 +1,4 @@
-import type { EventReading } from '#engine/sync/event-reading.ts';
+import type { EventReading } from '#engine/sync/batch-event.ts';
 import type { EventRule } from '#engine/sync/event-rule.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 

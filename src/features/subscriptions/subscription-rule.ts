@@ -1,4 +1,4 @@
-import type { EventReading } from '#engine/sync/event-reading.ts';
+import type { EventReading } from '#engine/sync/batch-event.ts';
 import type { EventRule, RefreshTarget } from '#engine/sync/event-rule.ts';
 
 /** The items that a voided invoice has taken must wait again. */

@@ -27,7 +27,6 @@ export function reportReached(
   { store, events }: { readonly store: UsageStore; readonly events: Pick<Outbox, 'report'> },
   reached: readonly ReachedLimit[],
 ): void {
-  if (reached.length === 0) return;
   store.markReached(tx, reached);
   events.report(tx, reached.map(toEvent));
 }

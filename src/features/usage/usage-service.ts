@@ -1,27 +1,26 @@
-import { needsPastPeriods } from '#core/model/usage-window.ts';
 import { currentCause } from '#core/platform/cause.ts';
 import type { ProcessorClock } from '#core/platform/clock.ts';
-import { dateOfInstant } from '#core/platform/instant.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import type { Outbox } from '#engine/events/outbox/outbox.ts';
 import type { CustomerTerms, EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
 import type { MeterStore } from './meter-store.ts';
 import {
+  findPastPeriods,
+  findSubjects,
   type GivenUsage,
   instantOf,
   isSameUsage,
   keyOf,
   keyText,
-  type PastPeriods,
   type TimedUsage,
+  timeRange,
   UsageBatch,
+  type UsageSubject,
 } from './usage-batch.ts';
 import { reportReached } from './usage-limits.ts';
 import type { UsagePeriodStore } from './usage-period-store.ts';
 import type { UsageStore } from './usage-store.ts';
-import { findSubjects, type UsageSubject } from './usage-subject.ts';
-import { timeRange } from './usage-time.ts';
 
 /** How long the ids of events are remembered. */
 const lateMax = 35n * 86_400_000_000n;
@@ -144,14 +143,11 @@ export class UsageService {
       const { count, inserted, counters } = await store.add(tx, batch, 'reached', clock.now());
       const reused = inserted === null ? [] : await this.#findReused(tx, batch, inserted);
       const cause = currentCause();
-      reportReached(
-        tx,
-        this.#parts,
-        counters.flatMap(({ window, used }) => {
-          const found = batch.windows[window];
-          return found === undefined ? [] : [{ ...found, used: Number(used), cause }];
-        }),
-      );
+      const reached = counters.flatMap(({ window, used }) => {
+        const found = batch.windows[window];
+        return found === undefined ? [] : [{ ...found, used: Number(used), cause }];
+      });
+      if (reached.length > 0) reportReached(tx, this.#parts, reached);
       return { recorded: count, reused };
     });
   }
@@ -191,19 +187,3 @@ interface PlacedEvent extends TimedUsage {
 }
 
 type FoundEvent = PlacedEvent & UsageSubject<CustomerTerms>;
-
-/** The earlier periods of subscriptions that have changed since an event. Usually there are none. */
-export async function findPastPeriods(
-  { database, periods }: Pick<UsageParts, 'database' | 'periods'>,
-  events: readonly (TimedUsage & { readonly customer: CustomerTerms })[],
-): Promise<PastPeriods> {
-  const late = new Set<string>();
-  let since = new Date(8.64e15);
-  for (const { at, customer } of events) {
-    const time = dateOfInstant(at);
-    if (!needsPastPeriods(customer.subscriptions, time)) continue;
-    if (time < since) since = time;
-    for (const { subscriptionId } of customer.subscriptions) late.add(subscriptionId);
-  }
-  return late.size === 0 ? new Map() : periods.find(database, [...late], since);
-}

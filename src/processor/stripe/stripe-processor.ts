@@ -12,8 +12,7 @@ import { eventTypes } from './events/event-types.ts';
 import { createEventCalls } from './events/events.ts';
 import { readEventContent } from './events/map-event.ts';
 import { redactStored } from './events/redact-payload.ts';
-import { understandsVersion } from './events/understands-version.ts';
-import { verifyWebhook } from './events/verify-webhook.ts';
+import { understandsVersion, verifyWebhook } from './events/verify-webhook.ts';
 import { createAccountRead, createTimeRead } from './objects/account.ts';
 import { createCheckoutCalls } from './objects/checkouts.ts';
 import { createCustomerCalls } from './objects/customers.ts';
@@ -30,8 +29,7 @@ import { createWebhookEndpointCalls } from './objects/webhook-endpoints.ts';
 import type { AdapterContext } from './wire/adapter-context.ts';
 import { type CallLimits, callLimits, createCaller, gateCalls } from './wire/calls.ts';
 import { createPacer, type PaceMetrics } from './wire/create-pacer.ts';
-import { createHttpClient } from './wire/http-client.ts';
-import { SentWrites } from './wire/sent-writes.ts';
+import { createHttpClient, SentWrites } from './wire/http-client.ts';
 import { Stripe } from './wire/stripe-package.ts';
 
 interface StripeProcessorOptions {

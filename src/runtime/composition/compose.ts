@@ -8,7 +8,7 @@ import type { PlatformParts } from '#core/platform/parts.ts';
 import { Repeater } from '#core/platform/repeater.ts';
 import type { Replica } from '#core/platform/replica.ts';
 import type { Tracer } from '#core/platform/tracing.ts';
-import type { CrashPoints } from '#engine/idempotency/crash-points.ts';
+import type { CrashPoints } from '#engine/idempotency/claim.ts';
 import { ApiGuard } from '#http/access/api-guard.ts';
 import type { LoadedApiKeys } from '#http/access/api-key-source.ts';
 import { RateLimiter } from '#http/access/rate-limiter.ts';

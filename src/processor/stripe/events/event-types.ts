@@ -1,12 +1,11 @@
 import type { ChargeFacts } from '#core/model/charge.ts';
 import type { AsOf } from '#core/model/facts.ts';
 import type { EventFacts } from '../../port/event-facts.ts';
-import { mapCharge } from '../objects/map-charge.ts';
 import { mapCheckoutNotice } from '../objects/map-checkout.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
 import { isLinked, mapDispute } from '../objects/map-dispute.ts';
 import { mapInvoice, mapInvoicePayment, mayHaveTaken } from '../objects/map-invoice.ts';
-import { mapPayment } from '../objects/map-payment.ts';
+import { mapCharge, mapPayment } from '../objects/map-payment.ts';
 import { mapPrice, mapProduct } from '../objects/map-plan.ts';
 import { mapRefund } from '../objects/map-refund.ts';
 import { mapSubscription } from '../objects/map-subscription.ts';

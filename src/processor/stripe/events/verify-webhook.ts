@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { VerifiedWebhook } from '../../port/event-calls.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
+import { Stripe } from '../wire/stripe-package.ts';
 import { mapReceivedEvent } from './map-event.ts';
 
 /**
@@ -109,3 +110,19 @@ function badSignature(reason: string): VerifiedWebhook {
 function notAnEvent(reason: string): VerifiedWebhook {
   return { outcome: 'not_an_event', reason: `Send an event of the processor: ${reason}.` };
 }
+
+/** The oldest version whose shape the mappings know. Since then subscriptions refer to prices instead of plans. */
+const oldestDate = '2020-08-27';
+
+/** A version is a date, followed by a name since 2024. A version later than the package's own has an unknown shape. */
+export function understandsVersion(apiVersion: string | null): boolean {
+  if (apiVersion === null) return true;
+  const date = dateOf(apiVersion);
+  return date !== null && date >= oldestDate && date <= newestDate;
+}
+
+function dateOf(apiVersion: string): string | null {
+  return /^(\d{4}-\d{2}-\d{2})(?:\.[a-z]+)?$/.exec(apiVersion)?.[1] ?? null;
+}
+
+const newestDate = dateOf(Stripe.API_VERSION) ?? oldestDate;

@@ -1,7 +1,7 @@
 import { Failure } from '#core/errors.ts';
 import type { Processor } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { headerDateMs } from '../wire/response-as-of.ts';
+import { headerDateMs } from '../wire/responses.ts';
 import { Stripe } from '../wire/stripe-package.ts';
 import { WireObject } from '../wire/wire-object.ts';
 

@@ -7,7 +7,7 @@ import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, nullIfMissing } from '../wire/attempt.ts';
 import { createdSince, fetchFrom, mapPages } from '../wire/listing.ts';
 import { markMetadata, searchMarked, withRequest } from '../wire/request-marks.ts';
-import { sinceCreation } from '../wire/response-as-of.ts';
+import { sinceCreation } from '../wire/responses.ts';
 import { changedMetadata, externalIdKey } from '../wire/wire-metadata.ts';
 import { localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { mapCustomer } from './map-customer.ts';

@@ -6,7 +6,7 @@ import type { Declined, InvoicePaymentCalls, NewInvoicePayment } from '../../por
 import type { InvoiceCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { declined, declineOf, done, missingOrWrongState, nullIfMissing } from '../wire/attempt.ts';
-import { isReplayed } from '../wire/response-as-of.ts';
+import { isReplayed } from '../wire/responses.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { readCharge } from './invoice-charge.ts';
 import { mapInvoice } from './map-invoice.ts';

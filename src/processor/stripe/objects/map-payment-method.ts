@@ -6,7 +6,7 @@ import type {
   PaymentMethodUse,
 } from '#core/model/payment-method.ts';
 import { scheduledMethods } from '../changes/schedule-phases.ts';
-import { clientSecretOf } from '../wire/client-secret.ts';
+import { clientSecretOf } from '../wire/responses.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { subscriptionStatusWords } from './map-subscription.ts';
 

@@ -3,7 +3,7 @@ import type { SubscriptionFacts } from '#core/model/subscription.ts';
 import { by, type SubscriptionItemFacts } from '#core/model/subscription-items.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import { redactText } from '../events/redact-secrets.ts';
-import { clientSecretOf } from '../wire/client-secret.ts';
+import { clientSecretOf } from '../wire/responses.ts';
 import { mainMarkOf, metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { obstacleOf } from './map-plan.ts';

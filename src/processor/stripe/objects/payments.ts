@@ -4,7 +4,6 @@ import type { AsOf } from '#core/model/facts.ts';
 import type { NewPayment, PaymentCalls, PaymentWithSecret } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, missingOrWrongState, nullIfMissing, refused } from '../wire/attempt.ts';
-import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, fetchFrom, mapPages } from '../wire/listing.ts';
 import type { Refusal } from '../wire/refusal.ts';
 import {
@@ -15,7 +14,7 @@ import {
   readMark,
   withRequest,
 } from '../wire/request-marks.ts';
-import { sinceCreation } from '../wire/response-as-of.ts';
+import { sinceCreation, warnOfMissingSecret } from '../wire/responses.ts';
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
 import { type KnownLinks, noLinks, withKnownLinks } from '../wire/wire-object.ts';
 import { clientSecretOfPayment, mapPaymentResponse } from './map-payment.ts';

@@ -6,7 +6,7 @@ import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, nullIfMissing } from '../wire/attempt.ts';
 import { fetchFrom, mapPages } from '../wire/listing.ts';
 import { creationMetadata, searchMarked, withRequest } from '../wire/request-marks.ts';
-import { sinceCreation } from '../wire/response-as-of.ts';
+import { sinceCreation } from '../wire/responses.ts';
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
 import { localIdKey, withKnownLinks } from '../wire/wire-object.ts';
 import { mapPlan, mapPrice, mapProduct } from './map-plan.ts';

@@ -7,7 +7,7 @@ import { createdSince, fetchFrom, findFirst, mapAll, mapPages } from '../wire/li
 import type { ProcessorOperation } from '../wire/operations.ts';
 import type { Refusal } from '../wire/refusal.ts';
 import { creationMetadata, readMark, withRequest } from '../wire/request-marks.ts';
-import { sinceCreation } from '../wire/response-as-of.ts';
+import { sinceCreation } from '../wire/responses.ts';
 import { withKnownLinks } from '../wire/wire-object.ts';
 import { mapRefundResponse } from './map-refund.ts';
 

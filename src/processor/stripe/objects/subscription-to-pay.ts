@@ -2,7 +2,7 @@ import type { AsOf } from '#core/model/facts.ts';
 import type { SubscriptionInvoice, SubscriptionToPay } from '../../port/invoice-payment.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { nullIfMissing } from '../wire/attempt.ts';
-import { clientSecretOf } from '../wire/client-secret.ts';
+import { clientSecretOf } from '../wire/responses.ts';
 import { ifReadable, noLinks, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { mapInvoice } from './map-invoice.ts';
 import { defaultOfSubscription } from './map-payment-method.ts';

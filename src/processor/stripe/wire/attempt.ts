@@ -1,7 +1,7 @@
 import type { Declined } from '../../port/invoice-payment.ts';
 import type { Attempt, Refused } from '../../port/processor.ts';
 import type { Refusal } from './refusal.ts';
-import { isReplayed } from './response-as-of.ts';
+import { isReplayed } from './responses.ts';
 
 /** `response`: the response to a change, which may be a repeated one. */
 export function done<T>(value: T, response?: unknown): Attempt<T> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { responseAsOf } from './response-as-of.ts';
+import { responseAsOf } from './responses.ts';
 
 const localNowMs = Date.UTC(2026, 0, 1);
 

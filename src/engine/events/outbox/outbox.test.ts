@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeChange, eventText } from './describe-change.ts';
 import { objectKind } from './object-kind.ts';
+import { describeChange, eventText } from './outbox.ts';
 
 interface Row {
   readonly name: string;

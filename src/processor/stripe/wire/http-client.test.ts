@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Cause, causeOfKind, runWithCause } from '#core/platform/cause.ts';
-import { SentWrites } from './sent-writes.ts';
+import { SentWrites } from './http-client.ts';
 
 const cause: Cause = { kind: 'api', keyName: 'shop', person: null, requestId: 'one', processorEventId: null };
 const update = { method: 'POST', path: '/v1/customers/cus_1', body: 'name=Ada', idempotencyKey: 'key' };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { understandsVersion } from './understands-version.ts';
+import { understandsVersion } from './verify-webhook.ts';
 
 for (const [version, understood] of [
   ['2026-10-28.endive', true],
