@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { OperationTag } from '#http/docs/docs.ts';
+import type { Processor } from '#processor/port/processor.ts';
 import type { EventTypes } from './events/event.ts';
 import type { ObjectKind } from './events/outbox/object-kind.ts';
 import type { SweptOperation } from './idempotency/sweeper.ts';
@@ -7,6 +8,7 @@ import type { CountedRows } from './mirrors/list.ts';
 import type { SearchSource } from './search/search-source.ts';
 import type { ComparedList } from './sync/compared-list.ts';
 import type { EventRule } from './sync/event-rule.ts';
+import type { ImportList } from './sync/import-stage.ts';
 import type { MirrorsBySubject } from './sync/mirrors-by-subject.ts';
 import type { StaleMirror } from './sync/recovery.ts';
 
@@ -31,6 +33,10 @@ export interface Feature<Context = never> {
   readonly search?: Readonly<Record<string, (context: Context) => readonly SearchSource[]>>;
   /** What a resync compares, by the names that metrics, logs and messages have for the resources. */
   readonly lists?: Readonly<Record<string, ComparedList<Context>>>;
+  /** What an import adopts. */
+  readonly imports?: Readonly<Record<string, ImportList<Context>>>;
+  /** The calls that show objects that Till did not create with a Till id, so that its mirrors create their rows. */
+  readonly adopting?: (processor: Processor) => Partial<Processor>;
   /** Mirrors whose rows can become stale. */
   readonly staleMirrors?: (context: Context) => readonly StaleMirror[];
   /** The lists of the API whose totals a counter keeps. */

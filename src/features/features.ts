@@ -37,3 +37,8 @@ export const lists = Object.fromEntries(features.flatMap((feature) => Object.ent
 
 /** The types of the objects that a search finds. */
 export const foundTypes = features.flatMap(({ search }) => Object.keys(search ?? {}));
+
+/** All lists that an import adopts, by their names. */
+export const imports = Object.fromEntries(
+  features.flatMap((feature) => Object.entries(feature.imports ?? {})),
+);

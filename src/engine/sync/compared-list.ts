@@ -29,15 +29,15 @@ export interface UnlistedObjects {
 }
 
 /** In an order in which objects come after those on which they depend. */
-export function inOrder<List extends Pick<ComparedList<never>, 'after'>>(
+export function inOrder<List extends { readonly after?: readonly string[] }>(
   lists: Readonly<Record<string, List>>,
-): readonly List[] {
-  const ordered = new Set<List>();
+): readonly (readonly [name: string, list: List])[] {
+  const ordered = new Map<string, List>();
   const add = (name: string): void => {
     const list = lists[name];
     if (list === undefined) throw new Error(`there is no list of ${name}`);
     for (const earlier of list.after ?? []) add(earlier);
-    ordered.add(list);
+    ordered.set(name, list);
   };
   for (const name of Object.keys(lists)) add(name);
   return [...ordered];

@@ -2,6 +2,7 @@ import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
 import type { ResyncScope, UnlistedObjects } from '#engine/sync/compared-list.ts';
 import type { Processor } from '#processor/port/processor.ts';
+import { adoptingCustomers, customerStage } from './customer-import.ts';
 import { customerEvents, customerKind } from './customer-kind.ts';
 import type { CustomerMirror } from './customer-mirror.ts';
 import { registerCustomerRoutes } from './customer-routes.ts';
@@ -39,6 +40,8 @@ export const customerFeature: Feature<Context> = {
       unlisted: unlistedCustomers,
     },
   },
+  imports: { customer: { after: ['plan'], open: customerStage } },
+  adopting: adoptingCustomers,
   countedLists: [customerList],
 };
 

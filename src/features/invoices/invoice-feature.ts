@@ -1,18 +1,15 @@
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
-import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
+import { adoptingInvoices, invoiceStage, type StageParts } from './invoice-import.ts';
 import { invoiceEvents, invoiceKind } from './invoice-kind.ts';
-import type { InvoiceMirror } from './invoice-mirror.ts';
 import { registerInvoiceRoutes } from './invoice-routes.ts';
 import { invoiceSources } from './invoice-search.ts';
 import type { InvoiceService } from './invoice-service.ts';
 import { type InvoiceStore, invoiceList } from './invoice-store.ts';
 
-interface Context {
+interface Context extends StageParts {
   readonly stores: { readonly invoices: InvoiceStore };
-  readonly processor: Processor;
-  readonly mirrors: { readonly invoices: InvoiceMirror };
   readonly invoices: InvoiceService;
   readonly customers: CustomerService;
 }
@@ -33,5 +30,7 @@ export const invoiceFeature: Feature<Context> = {
       isOfCustomer: true,
     },
   },
+  imports: { invoice: { after: ['subscription'], open: invoiceStage } },
+  adopting: adoptingInvoices,
   countedLists: [invoiceList],
 };

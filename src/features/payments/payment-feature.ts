@@ -4,9 +4,11 @@ import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
 import type { ResyncScope, UnlistedObjects } from '#engine/sync/compared-list.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
+import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import { registerCaptureRoutes } from './capture-routes.ts';
 import type { DisputeMirror } from './dispute-mirror.ts';
 import type { InvoicePaymentMirror } from './invoice-payment-mirror.ts';
+import { adoptingPayments, chargeStage, paymentStage } from './payment-import.ts';
 import { paymentEvents, paymentKind } from './payment-kind.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import { registerPaymentRoutes } from './payment-routes.ts';
@@ -15,6 +17,7 @@ import { paymentSources, refundSources } from './payment-search.ts';
 import type { PaymentService } from './payment-service.ts';
 import { type PaymentStore, paymentList } from './payment-store.ts';
 import { registerPaymentUpdateRoutes } from './payment-update-routes.ts';
+import { adoptingRefunds, disputeStage, refundStage } from './refund-import.ts';
 import { refundEvents, refundKind } from './refund-kind.ts';
 import type { RefundMirror } from './refund-mirror.ts';
 import { registerRefundRoutes } from './refund-routes.ts';
@@ -29,6 +32,7 @@ interface Context {
     readonly invoicePayments: InvoicePaymentMirror;
     readonly disputes: DisputeMirror;
     readonly refunds: RefundMirror;
+    readonly invoices: InvoiceMirror;
   };
   readonly metrics: Pick<Metrics, 'paymentsFailed'>;
   readonly payments: PaymentService;
@@ -87,6 +91,16 @@ export const paymentFeature: Feature<Context> = {
       count: ({ mirrors }) => mirrors.disputes.count(),
     },
   },
+  imports: {
+    charge: { after: ['invoice'], open: chargeStage },
+    payment: {
+      after: ['charge'],
+      open: (context, { chargesKnownUntil }) => paymentStage(context, chargesKnownUntil),
+    },
+    refund: { after: ['payment'], open: refundStage },
+    dispute: { after: ['payment'], open: disputeStage },
+  },
+  adopting: (processor) => ({ ...adoptingPayments(processor), ...adoptingRefunds(processor) }),
   staleMirrors: ({ mirrors }) => [mirrors.payments],
   countedLists: [paymentList],
 };

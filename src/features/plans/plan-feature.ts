@@ -1,6 +1,7 @@
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
 import type { Processor } from '#processor/port/processor.ts';
+import { adoptingPlans, planStage } from './plan-import.ts';
 import { planEvents, planKind } from './plan-kind.ts';
 import type { PlanMirror } from './plan-mirror.ts';
 import { registerPlanRoutes } from './plan-routes.ts';
@@ -31,4 +32,6 @@ export const planFeature: Feature<Context> = {
       count: async ({ plans }) => (await plans.list(false)).length,
     },
   },
+  imports: { plan: { open: planStage } },
+  adopting: adoptingPlans,
 };

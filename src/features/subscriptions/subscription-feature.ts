@@ -7,6 +7,7 @@ import { registerSubscriptionUpdateRoutes } from './changes/subscription-update-
 import { registerEntitlementRoutes } from './entitlements/entitlement-routes.ts';
 import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { registerSubscriptionPaymentRoutes } from './paying/subscription-payment-routes.ts';
+import { adoptingSubscriptions, subscriptionStage } from './subscription-import.ts';
 import { subscriptionEvents, subscriptionKind } from './subscription-kind.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
 import { registerSubscriptionRoutes } from './subscription-routes.ts';
@@ -57,6 +58,13 @@ export const subscriptionFeature: Feature<Context> = {
       isOfCustomer: true,
     },
   },
+  imports: {
+    subscription: {
+      after: ['customer'],
+      open: (context, { refused }) => subscriptionStage(context, refused),
+    },
+  },
+  adopting: adoptingSubscriptions,
   staleMirrors: ({ mirrors }) => [mirrors.subscriptions],
   countedLists: [subscriptionList],
 };

@@ -3,11 +3,12 @@ import { inLanes } from '#core/platform/lanes.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
 import type { Database, Queryable, Transaction } from '#core/platform/postgres.ts';
 import { nothingApplied } from '#engine/mirrors/refresh.ts';
+import type { Stage } from '#engine/sync/import-stage.ts';
 import { refreshObject } from '#engine/sync/refresh-object.ts';
 import type { ProcessorPage } from '#processor/port/pages.ts';
 import { completeItems } from './complete-items.ts';
 import { noCounts, type Skip } from './import-progress.ts';
-import { callsAtOnce, type PageOutcome, type SavePage, type Stage } from './stage.ts';
+import { callsAtOnce, type PageOutcome, type SavePage } from './stage.ts';
 
 interface PageParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly isDryRun: boolean;

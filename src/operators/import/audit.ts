@@ -3,13 +3,15 @@ import type { PlanFacts } from '#core/model/plan.ts';
 import type { Subscription, SubscriptionFacts } from '#core/model/subscription.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
 import { refreshObject } from '#engine/sync/refresh-object.ts';
+import type { Mirrors } from '#features/mirrors.ts';
 import type { PlanService } from '#features/plans/plan-service.ts';
 import type { EntitlementService } from '#features/subscriptions/entitlements/entitlement-service.ts';
+import { subscriptionStage, withAllItems } from '#features/subscriptions/subscription-import.ts';
+import type { Processor } from '#processor/port/processor.ts';
 import { Census, type CensusPlan, type CensusProduct, listedMax } from './census.ts';
 import { completeItems } from './complete-items.ts';
 import { isLive, isPaying } from './customer-holdings.ts';
 import { canBePlan, type PlanSettings, withSettings } from './plan-settings.ts';
-import { type StageParts, subscriptionStage, withAllItems } from './stages.ts';
 
 /** A list that names the first customers, and counts the others. */
 export interface Listed<T> {
@@ -50,7 +52,9 @@ interface Exception {
   readonly reason: string;
 }
 
-export interface AuditParts extends StageParts, Pick<PlatformParts, 'database' | 'logger'> {
+export interface AuditParts extends Pick<PlatformParts, 'database' | 'logger'> {
+  readonly processor: Processor;
+  readonly mirrors: Mirrors;
   readonly plans: Pick<PlanService, 'list'>;
   readonly entitlements: Pick<EntitlementService, 'isEntitled'>;
 }

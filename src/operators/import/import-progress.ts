@@ -1,20 +1,8 @@
 /**
- * The lists that an import reads, in this order: an object comes after those that it depends on. External ids come
- * last, because the subscriptions and payments of customers decide which of several customers gets one.
+ * External ids come after all lists of the processor, because the subscriptions and payments of customers decide which
+ * of several customers gets one.
  */
-export const stageNames = [
-  'plan',
-  'customer',
-  'subscription',
-  'invoice',
-  'charge',
-  'payment',
-  'refund',
-  'dispute',
-  'external_id',
-] as const;
-
-export type StageName = (typeof stageNames)[number];
+export const lastStage = 'external_id';
 
 export interface Counts {
   /** Objects that the processor lists. */
@@ -32,7 +20,7 @@ export const noCounts: Counts = { found: 0, adopted: 0, updated: 0, unchanged: 0
 
 /** The progress of an import in one list. */
 export interface StageProgress {
-  readonly stage: StageName;
+  readonly stage: string;
   /** Where the list continues. Null at its beginning, and at its end. */
   readonly cursor: string | null;
   readonly isDone: boolean;
@@ -45,7 +33,7 @@ export interface StageProgress {
   readonly unattached: number;
 }
 
-export function newStage(stage: StageName, now: Date, unattached = 0): StageProgress {
+export function newStage(stage: string, now: Date, unattached = 0): StageProgress {
   return {
     stage,
     cursor: null,
@@ -94,36 +82,27 @@ export interface KindCounts extends Counts {
  * not read the list of charges.
  */
 export function chargesKnownUntil(progress: ImportProgress): Date | null {
-  const find = (name: StageName) => progress.find(({ stage }) => stage === name);
+  const find = (name: string) => progress.find(({ stage }) => stage === name);
   const charges = find('charge');
   if (charges === undefined) return null;
   return new Date(charges.counts.skipped > 0 ? 0 : (find('invoice') ?? charges).startedAt);
 }
 
-/** The order in which people see the counts. Charges are payments, which the list of payments shows too. */
-const shownStages = [
-  'plan',
-  'customer',
-  'external_id',
-  'subscription',
-  'invoice',
-  'payment',
-  'refund',
-  'dispute',
-] as const satisfies readonly StageName[];
-
-/** The progress as people see it: one entry for each kind of object that was reached. */
+/**
+ * The progress as people see it: one entry for each kind of object that was reached. Charges are payments, which the
+ * list of payments shows too. External ids belong to the customers.
+ */
 export function countsOf(progress: ImportProgress): readonly KindCounts[] {
-  return shownStages.flatMap((name): readonly KindCounts[] => {
-    const stage = progress.find((one) => one.stage === name);
-    if (stage === undefined || (name === 'external_id' && stage.counts.found === 0)) return [];
-    return [countsOfStage(progress, name)];
-  });
+  const names = progress.map(({ stage }) => stage).filter((name) => name !== 'charge' && name !== lastStage);
+  const withIds = progress.some(({ stage, counts }) => stage === lastStage && counts.found > 0);
+  return names
+    .flatMap((name) => (name === 'customer' && withIds ? [name, lastStage] : [name]))
+    .map((name) => countsOfStage(progress, name));
 }
 
 /** The same for one list. Charges count as payments, and the list of payments begins after that of charges. */
-export function countsOfStage(progress: ImportProgress, name: StageName): KindCounts {
-  const find = (wanted: StageName) => progress.find(({ stage }) => stage === wanted);
+export function countsOfStage(progress: ImportProgress, name: string): KindCounts {
+  const find = (wanted: string) => progress.find(({ stage }) => stage === wanted);
   const kind = name === 'charge' ? 'payment' : name;
   const { counts = noCounts, adoptedBefore = 0, isDone = false } = find(kind) ?? {};
   const charges = kind === 'payment' ? find('charge') : undefined;

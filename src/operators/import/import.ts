@@ -3,9 +3,11 @@ import { runAs } from '#core/platform/cause.ts';
 import { newId } from '#core/platform/id.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
+import type { ImportFacts, Stage } from '#engine/sync/import-stage.ts';
 import type { Job, JobRun } from '#engine/sync/job.ts';
 import type { Inbox } from '#engine/webhooks/inbox.ts';
 import type { CustomerService } from '#features/customers/customer-service.ts';
+import { clockSkewMsMax } from '#features/payments/payment-import.ts';
 import { isLostPlace } from '#processor/port/pages.ts';
 import { adoptPage } from './adopt-page.ts';
 import { type AccessReport, type AuditParts, auditAccess } from './audit.ts';
@@ -18,17 +20,15 @@ import {
   countsOfStage,
   type ImportProgress,
   type KindCounts,
+  lastStage,
   newestStart,
   newStage,
   restarted,
   type Skip,
-  type StageName,
   type StageProgress,
-  stageNames,
   withStage,
 } from './import-progress.ts';
 import type { ImportStore, UnfinishedImport } from './import-store.ts';
-import { chargeStage, clockSkewMsMax, paymentStage } from './payment-stages.ts';
 import type { PlanEntries, PlanEntry } from './plan-entries.ts';
 import {
   missingSettings,
@@ -38,25 +38,24 @@ import {
   templateOf,
 } from './plan-settings.ts';
 import { retryOutages } from './retry-outages.ts';
-import type { PagedWork, PageOutcome, Stage } from './stage.ts';
-import {
-  customerStage,
-  disputeStage,
-  invoiceStage,
-  planStage,
-  refundStage,
-  subscriptionStage,
-} from './stages.ts';
+import type { PagedWork, PageOutcome } from './stage.ts';
 import { listPrices, writePlanSettings } from './write-plan-settings.ts';
 
 /** Far more than the restarts or failovers of the database during one import. */
 const lostJobsMax = 20;
+
+export interface ImportedList {
+  readonly name: string;
+  open(facts: ImportFacts): Stage<unknown>;
+}
 
 interface ImportParts extends AuditParts, Pick<PlatformParts, 'clock'> {
   readonly job: Job;
   readonly store: ImportStore;
   readonly customers: Pick<CustomerService, 'adoptExternalId'>;
   readonly inbox: Pick<Inbox, 'bringBackSince'>;
+  /** In their order: an object comes after those that it depends on. */
+  readonly lists: readonly ImportedList[];
 }
 
 interface ImportOptions {
@@ -162,11 +161,12 @@ export class Import {
       const isAllowed = () => job.requireJob(this.#parts.database);
       await this.#patiently(run, 'settings', () => writePlanSettings(this.#parts, settings, { isAllowed }));
     }
-    for (const name of stageNames) {
+    for (const { name, open } of this.#parts.lists) {
       // A dry run stores no charges, and the list of payments counts them.
-      const isLeftOut = (job === null && name === 'charge') || (run.notes === null && name === 'external_id');
-      if (!isLeftOut && stageOf(run, name)?.isDone !== true) await this.#runStage(run, name);
+      const isLeftOut = job === null && open(factsOf(run)).isAhead;
+      if (!isLeftOut) await this.#runStage(run, name, () => this.#work(run, name, open(factsOf(run))));
     }
+    if (run.notes !== null) await this.#runStage(run, lastStage, () => this.#externalIds(run));
     const { signal } = run.options;
     const refused = refusedIn(run);
     const findSkipped = (ids: readonly string[]) => this.#findSkippedExternalIds(run, ids);
@@ -228,14 +228,15 @@ export class Import {
   }
 
   /** Reads a list to its end. After an outage it continues after the last stored page. */
-  async #runStage(run: Run, name: StageName): Promise<void> {
+  async #runStage(run: Run, name: string, work: () => PagedWork<unknown>): Promise<void> {
+    if (stageOf(run, name)?.isDone) return;
     const { mirrors, clock, logger } = this.#parts;
     const begin = async () => newStage(name, clock.now(), await mirrors.invoices.countUnattached());
     run.progress = withStage(run.progress, stageOf(run, name) ?? (await begin()));
     await this.#patiently(run, name, async (onProgress) => {
       for (;;) {
         try {
-          return await this.#adoptPages(run, this.#work(run, name), onProgress);
+          return await this.#adoptPages(run, work(), onProgress);
         } catch (error) {
           const stage = stageOf(run, name);
           if (stage === undefined || !isLostPlace(stage.cursor, error)) throw error;
@@ -294,39 +295,26 @@ export class Import {
     await this.#parts.store.save(db, job.begun.id, progress, skips);
   }
 
-  #work(run: Run, name: StageName): PagedWork<unknown> {
-    const parts = this.#parts;
-    const paged = (stage: Stage<unknown>) => this.#paged(run, stage);
-    const works: Readonly<Record<StageName, () => PagedWork<unknown>>> = {
-      plan: () => paged(planStage(parts)),
-      customer: () => this.#customers(run),
-      subscription: () => paged(subscriptionStage(parts, refusedIn(run))),
-      invoice: () => paged(invoiceStage(parts)),
-      charge: () => paged(chargeStage(parts)),
-      payment: () => paged(paymentStage(parts, chargesKnownUntil(run.progress))),
-      refund: () => paged(refundStage(parts)),
-      dispute: () => paged(disputeStage(parts)),
-      external_id: () => this.#externalIds(run),
-    };
-    return works[name]();
-  }
-
-  #paged<Item>({ job }: Run, stage: Stage<Item>): PagedWork<Item> {
+  #work(run: Run, name: string, stage: Stage<unknown>): PagedWork<unknown> {
     const { database, logger } = this.#parts;
-    const parts = { database, logger, isDryRun: job === null };
-    const { name, list } = stage;
-    return { name, list, adopt: (page, save) => adoptPage(parts, stage, page, save) };
+    const parts = { database, logger, isDryRun: run.job === null };
+    const { list } = stage;
+    const work: PagedWork<unknown> = {
+      name,
+      list,
+      adopt: (page, save) => adoptPage(parts, stage, page, save),
+    };
+    // The list of customers has their facts.
+    return name === 'customer' ? this.#withNotes(run, work as PagedWork<CustomerFacts>) : work;
   }
 
-  /** The customers, with notes about their external ids. */
-  #customers(run: Run): PagedWork<CustomerFacts> {
-    const { job, notes } = run;
-    const paged = this.#paged(run, customerStage(this.#parts));
-    if (notes === null) return paged;
+  /** Adds notes about the external ids of the customers. */
+  #withNotes({ job, notes }: Run, work: PagedWork<CustomerFacts>): PagedWork<CustomerFacts> {
+    if (notes === null) return work;
     return {
-      ...paged,
+      ...work,
       adopt: async (page, save) => {
-        const outcome = await paged.adopt(page, async (db, reached) => {
+        const outcome = await work.adopt(page, async (db, reached) => {
           await notes.add(db, page.items);
           await save(db, reached);
         });
@@ -343,7 +331,7 @@ export class Import {
     const importId = job?.begun.id ?? null;
     const adoption = new ExternalIdAdoption(this.#parts, { metadataKey: externalIdFrom, importId });
     return {
-      name: 'external_id',
+      name: lastStage,
       list: (after) => notes.list(after),
       adopt: async (page, save) => {
         const outcome = await adoption.adopt(page.items);
@@ -355,7 +343,7 @@ export class Import {
 }
 
 /** The kinds on which others depend. Objects of other kinds need no note. */
-const notedKinds: readonly string[] = ['plan', 'customer', 'external_id'];
+const notedKinds: readonly string[] = ['plan', 'customer', lastStage];
 
 function noteSkip({ skipped }: Run, { kind, id, reason }: Skip): void {
   if (notedKinds.includes(kind)) skipped.set(kind, (skipped.get(kind) ?? new Map()).set(id, reason));
@@ -366,7 +354,11 @@ function refusedIn({ skipped }: Run): ReadonlySet<string> {
   return new Set([...(skipped.get('plan')?.keys() ?? []), ...(skipped.get('customer')?.keys() ?? [])]);
 }
 
-function stageOf({ progress }: Run, name: StageName): StageProgress | undefined {
+function factsOf(run: Run): ImportFacts {
+  return { refused: refusedIn(run), chargesKnownUntil: chargesKnownUntil(run.progress) };
+}
+
+function stageOf({ progress }: Run, name: string): StageProgress | undefined {
   return progress.find(({ stage }) => stage === name);
 }
 

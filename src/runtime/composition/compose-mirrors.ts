@@ -1,12 +1,8 @@
-import type { OwnerLock } from '#core/platform/owner-lock.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
 import type { MirrorParts } from '#engine/mirrors/mirror.ts';
-import { Job } from '#engine/sync/job.ts';
-import type { Inbox } from '#engine/webhooks/inbox.ts';
 import { CheckoutMirror } from '#features/checkouts/checkout-mirror.ts';
 import { CheckoutStore } from '#features/checkouts/checkout-store.ts';
 import { CustomerMirror } from '#features/customers/customer-mirror.ts';
-import type { CustomerService } from '#features/customers/customer-service.ts';
 import { CustomerStore } from '#features/customers/customer-store.ts';
 import { ExternalIdStore } from '#features/customers/external-id-store.ts';
 import { LostCustomers } from '#features/customers/lost-customers.ts';
@@ -21,15 +17,10 @@ import { RefundMirror } from '#features/payments/refund-mirror.ts';
 import { RefundStore } from '#features/payments/refund-store.ts';
 import { SubscriptionCharges } from '#features/payments/subscription-charges.ts';
 import { PlanMirror } from '#features/plans/plan-mirror.ts';
-import type { PlanService } from '#features/plans/plan-service.ts';
 import { PlanStore } from '#features/plans/plan-store.ts';
-import type { EntitlementService } from '#features/subscriptions/entitlements/entitlement-service.ts';
 import { GroupReservationStore } from '#features/subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '#features/subscriptions/subscription-mirror.ts';
 import { SubscriptionStore } from '#features/subscriptions/subscription-store.ts';
-import { adoptingProcessor } from '#operators/import/adopting-processor.ts';
-import { Import } from '#operators/import/import.ts';
-import { ImportStore } from '#operators/import/import-store.ts';
 
 export type Stores = ReturnType<typeof composeStores>;
 
@@ -97,23 +88,4 @@ export function composeMirrors(parts: ComposedParts, stores: Stores) {
     ...{ customers, plans, payments, invoicePayments, disputes, refunds, subscriptions, invoices, checkouts },
   };
   return { mirrors, lostCustomers };
-}
-
-/** An import works on the same rows, through mirrors that adopt every object. */
-export function composeImport(
-  parts: ComposedParts & { readonly ownerLock: OwnerLock },
-  stores: Stores,
-  services: {
-    readonly customers: CustomerService;
-    readonly plans: PlanService;
-    readonly entitlements: EntitlementService;
-    readonly inbox: Inbox;
-  },
-): Import {
-  const processor = adoptingProcessor(parts.processor);
-  const { mirrors } = composeMirrors({ ...parts, processor }, stores);
-  const job = new Job('import', parts);
-  const { customers, plans, entitlements, inbox } = services;
-  const used = { customers, plans, entitlements, inbox, store: new ImportStore() };
-  return new Import({ ...parts, ...used, job, processor, mirrors });
 }

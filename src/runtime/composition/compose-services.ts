@@ -34,7 +34,7 @@ import { CheckoutService } from '#features/checkouts/checkout-service.ts';
 import { LostObjects } from '#features/checkouts/lost-objects.ts';
 import { CustomerService } from '#features/customers/customer-service.ts';
 import type { LostCustomers } from '#features/customers/lost-customers.ts';
-import { features, lists } from '#features/features.ts';
+import { features, imports, lists } from '#features/features.ts';
 import { InvoiceService } from '#features/invoices/invoice-service.ts';
 import type { Mirrors } from '#features/mirrors.ts';
 import { PaymentMethodService } from '#features/payment-methods/payment-method-service.ts';
@@ -51,6 +51,8 @@ import { UsageDaysStore } from '#features/usage/usage-days-store.ts';
 import { UsageErasureStore } from '#features/usage/usage-erasure-store.ts';
 import { AuditLog } from '#operators/audit/audit-log.ts';
 import { AuditStore, auditWeeks } from '#operators/audit/audit-store.ts';
+import { Import } from '#operators/import/import.ts';
+import { ImportStore } from '#operators/import/import-store.ts';
 import { KeyService } from '#operators/keys/key-service.ts';
 import { KeyStore } from '#operators/keys/key-store.ts';
 import { Resync, type ResyncedList } from '#operators/resync/resync.ts';
@@ -60,7 +62,7 @@ import { SearchService } from '#operators/search/search-service.ts';
 import { eventSource, webhookEventSource } from '#operators/search/search-sources.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import { composeEndpoints, composeEvents, type EventSettings } from './compose-events.ts';
-import { composeImport, composeMirrors, composeStores, type Stores } from './compose-mirrors.ts';
+import { composeMirrors, composeStores, type Stores } from './compose-mirrors.ts';
 import { composeOverview } from './compose-overview.ts';
 import { composeUsage } from './compose-usage.ts';
 import type { Config } from './config.ts';
@@ -147,7 +149,7 @@ export function composeServices(given: ServiceParts) {
     ],
   });
   const webhooks = composeWebhooks({ ...context, lostCustomers });
-  const accountImport = composeImport(parts, stores, { ...domain, inbox: webhooks.inbox });
+  const accountImport = composeImport({ ...context, inbox: webhooks.inbox });
   const overview = composeOverview({ ...parts, stores, webhookEvents: webhooks.webhookEvents });
   /** Updates the gauges. */
   const measure = async (): Promise<void> => {
@@ -330,6 +332,20 @@ function composeWebhooks(parts: WebhookParts) {
   };
 }
 
+/** An import works on the same rows, through mirrors that adopt every object. */
+function composeImport(parts: FeatureContext & { readonly inbox: Inbox }): Import {
+  const { processor: own } = parts;
+  const processor: Processor = Object.assign({}, own, ...features.map(({ adopting }) => adopting?.(own)));
+  const { mirrors } = composeMirrors({ ...parts, processor }, parts.stores);
+  const context = { ...parts, processor, mirrors };
+  return new Import({
+    ...context,
+    job: new Job('import', parts),
+    store: new ImportStore(),
+    lists: inOrder(imports).map(([name, list]) => ({ name, open: (facts) => list.open(context, facts) })),
+  });
+}
+
 function composeSearch(context: FeatureContext): SearchService {
   const found = features.flatMap(({ search }) => Object.values(search ?? {}));
   const sources = found.flatMap((sourcesOf) => sourcesOf(context));
@@ -348,7 +364,7 @@ function mirrorsBySubject(context: FeatureContext): MirrorsBySubject {
 
 /** The lists of all features, for a resync. */
 function openLists(context: FeatureContext): readonly ResyncedList[] {
-  return inOrder(lists).map((list) => ({
+  return inOrder(lists).map(([, list]) => ({
     ...list,
     list: list.open(context),
     count: (customerId) => list.count(context, customerId),

@@ -1,11 +1,19 @@
+import type { OwnFacts } from '#core/model/facts.ts';
 import { isAttempted, type PaymentFacts } from '#core/model/payment.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { mergeApplied } from '#engine/mirrors/apply-facts.ts';
 import { noRevisions } from '#engine/mirrors/refresh.ts';
-import type { ChargedPayment } from '#features/payments/subscription-charges.ts';
-import { adoptPayment } from './adopting-processor.ts';
-import type { Stage } from './stage.ts';
-import { noCustomer, rowsOf, type StageParts } from './stages.ts';
+import { withLocalId } from '#engine/sync/adopted-facts.ts';
+import { noCustomer, rowsOf, type Stage } from '#engine/sync/import-stage.ts';
+import type { Processor } from '#processor/port/processor.ts';
+import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
+import type { PaymentMirror } from './payment-mirror.ts';
+import type { ChargedPayment } from './subscription-charges.ts';
+
+interface StageParts {
+  readonly processor: Processor;
+  readonly mirrors: { readonly payments: PaymentMirror; readonly invoices: InvoiceMirror };
+}
 
 /** The clock skew to allow for. An unneeded lookup of a payment only costs one read. */
 export const clockSkewMsMax = 300_000;
@@ -25,7 +33,6 @@ type PaymentStage = Stage<ListedPayment>;
 export function chargeStage(parts: StageParts): PaymentStage {
   return {
     ...sharedBy(parts),
-    name: 'charge',
     list: async function* (after) {
       for await (const page of parts.processor.invoices.listPayments({ after })) {
         const items = page.items.map(({ payment, processorInvoiceId }) => ({
@@ -49,7 +56,6 @@ export function paymentStage(parts: StageParts, knownUntil: Date | null): Paymen
   const { invoices } = parts.processor;
   return {
     ...sharedBy(parts),
-    name: 'payment',
     list: async function* (after) {
       for await (const page of parts.processor.payments.list({ after }))
         yield { ...page, items: page.items.map(listed) };
@@ -124,4 +130,27 @@ function sharedBy({
       return { changed, ignored, unsettled: [...unsettled, ...lost] };
     },
   };
+}
+
+export function adoptingPayments({ payments, invoices }: Processor): Pick<Processor, 'payments'> {
+  return {
+    payments: {
+      ...payments,
+      // A payment of an invoice belongs to the invoice's subscription, and gets its row from there. A list does not
+      // show which payments these are, so its items are adopted one by one.
+      read: async (id) => {
+        const found = await payments.read(id);
+        if (found === null || found.payment.localId !== null) return found;
+        const isCharge = (await invoices.findOfPayment(id)) !== null;
+        return isCharge ? found : { ...found, payment: adoptPayment(found.payment) };
+      },
+    },
+  };
+}
+
+/** A payment intent that does not pay an invoice. */
+function adoptPayment<Facts extends OwnFacts & { readonly processorPaymentIntentId: string }>(
+  facts: Facts,
+): Facts {
+  return withLocalId(facts, 'payment', facts.processorPaymentIntentId);
 }
