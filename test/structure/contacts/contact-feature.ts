@@ -1,0 +1,67 @@
+import { objectKind } from '#engine/events/outbox/object-kind.ts';
+import type { Feature } from '#engine/feature.ts';
+import type { MirrorParts } from '#engine/mirrors/mirror.ts';
+import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
+import { nothing } from '#engine/search/search.ts';
+import { byFields, byIds, caseless } from '#engine/search/search-source.ts';
+import { rowsOf, stageOf } from '#engine/sync/import-stage.ts';
+import { type Contact, contactView } from './contact.ts';
+import { ContactMirror } from './contact-mirror.ts';
+import { registerContactRoutes } from './contact-routes.ts';
+import { ContactStore, contactList } from './contact-store.ts';
+
+const store = new ContactStore();
+
+const contactEvents = {
+  objectType: 'contact',
+  shownBy: 'GET /contacts',
+  meanings: { 'contact.created': 'A contact was created.', 'contact.updated': 'A contact changed.' },
+} as const;
+
+const contactKind = objectKind({
+  events: contactEvents,
+  table: 'contacts',
+  show: (row: Contact) => ({
+    id: row.id,
+    customerId: null,
+    view: contactView(row),
+    ids: [row.id, row.processorCustomerId],
+  }),
+  typeOf: () => 'contact.updated',
+});
+
+export const contactFeature: Feature<MirrorParts> = {
+  tags: [{ name: 'contacts', description: 'Whom to write to.' }],
+  routes: registerContactRoutes,
+  events: [contactEvents],
+  kinds: () => [contactKind],
+  search: {
+    contact: () => [
+      byIds(store, show),
+      byFields((...by) => store.findByEmail(...by), show, ['email'], caseless),
+    ],
+  },
+  lists: {
+    contact: {
+      after: ['customer'],
+      open: (context) => mirroredList(new ContactMirror(context), context.processor.customers),
+      count: async ({ database }) => (await store.list(database, { limit: 1, filters: {} })).total,
+    },
+  },
+  imports: {
+    contact: {
+      after: ['customer'],
+      open: (context) => {
+        const mirror = new ContactMirror(context);
+        const rows = rowsOf(store, 'processorCustomerId');
+        return stageOf(mirroredList(mirror, context.processor.customers), rows);
+      },
+    },
+  },
+  countedLists: [contactList],
+};
+
+function show({ id, name, email, processorCustomerId, createdAt }: Contact) {
+  const label = name ?? email ?? processorCustomerId;
+  return { ...nothing, objectType: 'contact', objectId: id, label, createdAt };
+}

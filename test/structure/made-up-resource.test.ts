@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import type { Feature } from '#engine/feature.ts';
+import type { FeatureContext } from '#runtime/composition/compose-services.ts';
+import { startBackend } from '../support/backend.ts';
+import { readSuccess } from '../support/client.ts';
+import type { EventPage } from '../support/event-feed.ts';
+import type { PageBody } from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+import { backendEnvironment, projectFolder } from '../support/till-in-child.ts';
+import { until } from '../support/until.ts';
+import { contactFeature } from './contacts/contact-feature.ts';
+
+/** The compiler checks that a feature gets what the made-up one needs. */
+const made: Feature<FeatureContext> = contactFeature;
+
+interface Resync {
+  readonly status: string;
+  readonly progress: readonly { readonly resource: string; readonly corrected: number }[];
+}
+
+interface Document {
+  readonly tags: readonly object[];
+  readonly components: { readonly schemas: object };
+}
+
+interface FoundObject {
+  readonly objectType: string;
+  readonly objectId: string;
+}
+
+test('a resource is a folder, an entry in the list of features and a migration: no other file changes', async (t) => {
+  const folder = await copyProject();
+  t.after(() => rm(folder, { recursive: true }));
+  await addResource(folder);
+  const backend = await startBackend(t);
+  const till = await startTill({
+    in: 'child',
+    on: backend,
+    command: [process.execPath, join(folder, 'src/main.ts')],
+  });
+  const contacts = async () => (await till.get<PageBody<{ id: string; email: string }>>('/contacts')).data;
+
+  const document = await readSuccess<Document>(await till.fetch('/api/docs/openapi.json'));
+  for (const tag of made.tags ?? []) assert.ok(document.tags.some((one) => isSame(one, tag)));
+  assert.ok('Contact' in document.components.schemas);
+
+  await till.post('/customers', { email: 'ada@example.com', name: 'Ada' });
+  assert.deepEqual(await contacts(), []);
+  const { id } = await till.post<{ id: string }>('/resyncs');
+  const read = () => till.get<Resync>(`/resyncs/${id}`);
+  await until(async () => (await read()).status === 'finished');
+  const { progress } = await read();
+  assert.equal(progress.find(({ resource }) => resource === 'contact')?.corrected, 1);
+  const [ada] = await contacts();
+  assert.equal(ada?.email, 'ada@example.com');
+
+  const events = await till.get<EventPage>('/events?types=contact.created');
+  assert.deepEqual(
+    events.data.map(({ objectId, objectType }) => [objectType, objectId]),
+    [['contact', ada.id]],
+  );
+  const found = await till.get<{ data: FoundObject[] }>('/search?q=ada@example.com');
+  assert.ok(found.data.some(({ objectType, objectId }) => objectType === 'contact' && objectId === ada.id));
+  const metrics = await (await till.fetch('/metrics')).text();
+  assert.match(metrics, /mirror_drift_total\{resource="contact"\} 1/);
+
+  await backend.stripe.customers.create({ email: 'foreign@example.com' });
+  const report = await runCommand(folder, backendEnvironment(backend), 'import', '--json');
+  assert.match(report, /"contact"/);
+  assert.deepEqual((await contacts()).map(({ email }) => email).toSorted(), [
+    'ada@example.com',
+    'foreign@example.com',
+  ]);
+});
+
+/** What a service needs to run. The rest stays where it is. */
+async function copyProject(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'till-made-up-'));
+  for (const name of ['src', 'migrations', 'package.json'])
+    await cp(join(projectFolder, name), join(folder, name), { recursive: true });
+  for (const name of ['node_modules', 'sandbox', 'console'])
+    await symlink(join(projectFolder, name), join(folder, name));
+  return folder;
+}
+
+async function addResource(folder: string): Promise<void> {
+  const own = join(folder, 'src/features/contacts');
+  await cp(join(import.meta.dirname, 'contacts'), own, { recursive: true });
+  await rename(join(own, '9999_contacts.sql'), join(folder, 'migrations/9999_contacts.sql'));
+  const list = join(folder, 'src/features/features.ts');
+  const features = await readFile(list, 'utf8');
+  const entry = features.replace('export const features = [', '$&\n  contactFeature,');
+  assert.notEqual(entry, features);
+  await writeFile(list, `import { contactFeature } from './contacts/contact-feature.ts';\n${entry}`);
+}
+
+async function runCommand(
+  folder: string,
+  environment: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+): Promise<string> {
+  const child = spawn(process.execPath, [join(folder, 'src/cli/cli.ts'), ...args], {
+    env: { PATH: process.env['PATH'], ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [output] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  assert.equal(child.exitCode, 0, output);
+  return output;
+}
+
+function isSame(a: object, b: object): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
