@@ -13,6 +13,11 @@ export interface WrittenRow {
   readonly isUnchanged: boolean;
 }
 
+/** False for a row that only shows other values of other rows. */
+export function isChanged({ isUnchanged }: WrittenRow): boolean {
+  return !isUnchanged;
+}
+
 /** Collects the rows that a transaction writes, so that none of them can be missed before the commit. */
 export class WrittenRows {
   readonly #rows = new Map<string, WrittenRow>();

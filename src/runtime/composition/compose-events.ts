@@ -17,9 +17,9 @@ import { EventStore } from '#engine/events/feed/event-store.ts';
 import type { ObjectKind } from '#engine/events/outbox/object-kind.ts';
 import { Outbox } from '#engine/events/outbox/outbox.ts';
 import { OutboxStore } from '#engine/events/outbox/outbox-store.ts';
-import { SubscriptionLinks } from '#engine/events/outbox/subscription-links.ts';
-import { EventUpkeep } from '#engine/events/outbox/upkeep.ts';
 import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
+import { GraceUpkeep } from '#features/subscriptions/grace-upkeep.ts';
+import { SubscriptionLinks } from '#features/subscriptions/subscription-links.ts';
 import type { Stores } from './compose-mirrors.ts';
 import type { EventConfig } from './config.ts';
 
@@ -40,9 +40,9 @@ export function composeEvents({ database, processorClock, stores, kinds }: Event
   });
   const eventFeed = new EventFeed({ database, store: new EventStore() });
   database.setBeforeCommit((tx) => outbox.write(tx));
-  const eventUpkeep = new EventUpkeep({
+  const eventUpkeep = new GraceUpkeep({
     database,
-    store,
+    graces: store,
     processorClock,
     subscriptions: stores.subscriptions,
   });

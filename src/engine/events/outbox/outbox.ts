@@ -2,21 +2,31 @@ import { isSameValue } from '#core/model/transition.ts';
 import { type Cause, causeOfKind, currentCause, currentCauseOf } from '#core/platform/cause.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { currentSpan, inSpan } from '#core/platform/tracing.ts';
-import type { WrittenRow } from '#core/platform/written-rows.ts';
+import { isChanged, type WrittenRow } from '#core/platform/written-rows.ts';
 import type { DescribedEvent, EventData, NewEvent } from '../event.ts';
 import type { ObjectKind, Shown } from './object-kind.ts';
 import type { EventText, GracePeriod, OutboxStore } from './outbox-store.ts';
-import { isChanged, type SubscriptionLinks } from './subscription-links.ts';
 
 /** References of one span to others: as many as the SDK keeps by default. */
 const linksMax = 128;
 /** Events that are inserted together: enough for any batch, and their JSON is a few megabytes at most. */
 const eventsPerStep = 1_000;
 
+/** Values that rows show of each other. They are looked up when a row is read. */
+export interface RowLinks {
+  /** The numbers of the locks that these rows need, in ascending order. */
+  locksOf(rows: readonly WrittenRow[]): readonly number[];
+  /**
+   * The written rows, and those that show different values because of them, each with the values that it showed before
+   * and shows now. The locks must be held.
+   */
+  complete(tx: Transaction): Promise<readonly WrittenRow[]>;
+}
+
 interface OutboxParts {
   readonly store: OutboxStore;
   readonly objects: readonly ObjectKind[];
-  readonly links: SubscriptionLinks;
+  readonly links: RowLinks;
   /** What earlier requests have written. */
   readonly events: {
     findRequestTraces(tx: Transaction, objectIds: readonly string[]): Promise<readonly string[]>;

@@ -2,7 +2,8 @@ import type { Invoice } from '#core/model/invoice.ts';
 import type { Payment } from '#core/model/payment.ts';
 import type { Subscription } from '#core/model/subscription.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
-import type { WrittenRow } from '#core/platform/written-rows.ts';
+import { isChanged, type WrittenRow } from '#core/platform/written-rows.ts';
+import type { RowLinks } from '#engine/events/outbox/outbox.ts';
 
 /** Few enough that a large batch does not fill the server's lock table, and enough that batches rarely collide. */
 const locksMax = 256;
@@ -61,7 +62,7 @@ interface LinkedRows {
  * what it would show without this transaction. A row shows only an invoice of the same subscription, because the lock
  * covers no others.
  */
-export class SubscriptionLinks {
+export class SubscriptionLinks implements RowLinks {
   readonly #readers: LinkReaders;
 
   constructor(readers: LinkReaders) {
@@ -233,10 +234,6 @@ function keysOf(rows: readonly WrittenRow[]): readonly string[] {
 
 function only(table: LinkedTable, rows: readonly WrittenRow[]): readonly WrittenRow[] {
   return rows.filter((one) => one.table === table);
-}
-
-export function isChanged({ isUnchanged }: WrittenRow): boolean {
-  return !isUnchanged;
 }
 
 function isNew({ before }: WrittenRow): boolean {

@@ -1,8 +1,7 @@
 import { runAs } from '#core/platform/cause.ts';
 import type { ProcessorClock } from '#core/platform/clock.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
-import type { Transaction } from '#core/platform/postgres.ts';
-import type { OutboxStore } from './outbox-store.ts';
+import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 
 /** Few enough that a transaction takes milliseconds and holds few locks. */
 const objectsPerBatch = 200;
@@ -15,7 +14,9 @@ interface SubscriptionRow {
 
 interface UpkeepParts extends Pick<PlatformParts, 'database'> {
   readonly processorClock: ProcessorClock;
-  readonly store: OutboxStore;
+  readonly graces: {
+    listEndedGrace(db: Queryable, now: Date, limit: number): Promise<readonly string[]>;
+  };
   readonly subscriptions: {
     find(tx: Transaction, ids: readonly string[]): Promise<readonly SubscriptionRow[]>;
     listPastDueAfter(tx: Transaction, id: string | null, limit: number): Promise<readonly SubscriptionRow[]>;
@@ -23,7 +24,7 @@ interface UpkeepParts extends Pick<PlatformParts, 'database'> {
 }
 
 /** Passes subscriptions to the outbox whose entitlement ends with time alone, without a write. */
-export class EventUpkeep {
+export class GraceUpkeep {
   readonly #parts: UpkeepParts;
   #isGraceChecked = false;
 
@@ -37,11 +38,11 @@ export class EventUpkeep {
   }
 
   async #writeDue(signal: AbortSignal | undefined): Promise<void> {
-    const { database, store, subscriptions, processorClock } = this.#parts;
+    const { database, graces, subscriptions, processorClock } = this.#parts;
     const now = await processorClock.read();
     if (!this.#isGraceChecked) await this.#checkGrace(signal);
     for (let batch = 0; batch < dueBatchesMax && !signal?.aborted; batch += 1) {
-      const ids = await store.listEndedGrace(database, now, objectsPerBatch);
+      const ids = await graces.listEndedGrace(database, now, objectsPerBatch);
       if (ids.length > 0)
         await database.transaction(async (tx) => passOn(tx, await subscriptions.find(tx, ids)));
       if (ids.length < objectsPerBatch) return;
