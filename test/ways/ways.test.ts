@@ -23,9 +23,9 @@ import { consumeUsage, createMeter, usageOf } from '../support/usage.ts';
 import { startWayTracer } from '../support/way-tracer.ts';
 
 const filesMax = {
-  payment: 70,
+  payment: 69,
   webhook: 64,
-  'plan change': 102,
+  'plan change': 97,
   checkout: 82,
   consumption: 33,
   entitlements: 29,

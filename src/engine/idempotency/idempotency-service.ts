@@ -8,8 +8,7 @@ import { inSpan } from '#core/platform/tracing.ts';
 import { type Claim, callEndedMs, hashRequest, isUnrepeatable } from './claim.ts';
 import { ClaimEnded, declined, keyInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
-import { admissionOf, type ClaimParts, Claims, type OwnClaim } from './claims.ts';
-import { LateCompletions } from './late-completions.ts';
+import { admissionOf, type ClaimParts, Claims, LateCompletions, type OwnClaim } from './claims.ts';
 import {
   type Admission,
   type Operation,

@@ -5,7 +5,9 @@ import {
   type SubscriptionFacts,
 } from '#core/model/subscription.ts';
 import { followedItem } from '#core/model/subscription-items.ts';
-import type { RecordedFailure } from '#engine/idempotency/claim.ts';
+import { idTime } from '#core/platform/id.ts';
+import { lostClaimAgeMs, type RecordedFailure } from '#engine/idempotency/claim.ts';
+import { keyReused } from '#engine/idempotency/claim-failures.ts';
 import type { OperationWrite } from '#engine/idempotency/operation.ts';
 import { correct } from '#engine/mirrors/refresh.ts';
 import { explainMethodRefusal } from '#processor/explain-method-refusal.ts';
@@ -13,7 +15,6 @@ import { concurrentChange, notReached, objectMissing } from '#processor/port/att
 import type { ChangeableSubscription, ChangeResult } from '#processor/port/subscription-changes.ts';
 import { declineFailure } from '../paying/pay-invoice.ts';
 import type { SubscriptionParts } from '../subscription-creation.ts';
-import { hasChangeMark, withChangeMark } from './change-marks.ts';
 import {
   type ChangePlans,
   type ChangeTarget,
@@ -22,8 +23,7 @@ import {
   readTarget,
   refuseChangeIn,
 } from './change-terms.ts';
-import { refuseTooManyItems } from './preview-change.ts';
-import { refuseChange } from './refuse-change.ts';
+import { refuseChange, refuseTooManyItems } from './preview-change.ts';
 import type { ChangeAtPeriodEnd, ChangeNow, MetadataPatch, SettingsChange } from './subscription-patch.ts';
 
 /** The effect of a change. */
@@ -177,4 +177,45 @@ function isWithinPeriod({ item }: ChangeTarget, { prorationDate }: ChangeNow): b
   const { currentPeriodStart, currentPeriodEnd } = item;
   const date = prorationDate === undefined ? currentPeriodStart : new Date(prorationDate);
   return date >= currentPeriodStart && date <= currentPeriodEnd;
+}
+
+type Marking = Pick<OperationWrite, 'id' | 'mark'>;
+
+/**
+ * Fifteen marks of 30 characters fit into the 500 of a metadata value. A subscription rarely changes more often in a
+ * day.
+ */
+const marksMax = 15;
+const hourMs = 3_600_000;
+
+/**
+ * The marks of the changes of a subscription, after the change of this request. A subscription carries the marks of its
+ * newest changes. If the claim of a change is lost, its mark shows that the change took effect, even after other
+ * changes. A mark contains the hour of its request, so that an idempotency key that is used again after a day counts as
+ * a new one. A repeated call has the same mark.
+ */
+export function withChangeMark(marks: readonly string[], write: Marking): readonly string[] {
+  return [changeMark(write), ...marks].slice(0, marksMax);
+}
+
+/**
+ * Whether the marks show a change of this request. Fails if it was a different request with the same idempotency key.
+ */
+export function hasChangeMark(marks: readonly string[], { id, mark }: Marking): boolean {
+  const [ownKey, ownRequest] = changeMark({ id, mark }).split('.');
+  const found = marks.map((one) => one.split('.')).find(([key]) => key === ownKey);
+  const [, request, hour = ''] = found ?? [];
+  const oldestHour = hourOf(id) - lostClaimAgeMs / hourMs;
+  if (found === undefined || Number.parseInt(hour, 36) < oldestHour) return false;
+  if (request !== ownRequest) throw keyReused();
+  return true;
+}
+
+/** A few digits of each digest are enough to distinguish the changes of one subscription. */
+function changeMark({ id, mark }: Marking): string {
+  return `${mark.key.slice(0, 16)}.${mark.request.slice(0, 8)}.${hourOf(id).toString(36)}`;
+}
+
+function hourOf(id: string): number {
+  return Math.floor(idTime(id).getTime() / hourMs);
 }

@@ -15,7 +15,6 @@ import type { ChangeableSubscription } from '#processor/port/subscription-change
 import { waitForAddOnChange } from '../../plans/plan-update.ts';
 import { correctHolder, type Joining, reserveGroup } from '../reserve-group.ts';
 import type { SubscriptionParts } from '../subscription-creation.ts';
-import { hasChangeMark } from './change-marks.ts';
 import { type ChangePlans, plansOfChange } from './change-terms.ts';
 import {
   type ChangeEffect,
@@ -23,6 +22,7 @@ import {
   changeMetadata,
   changeNow,
   changeSettings,
+  hasChangeMark,
 } from './make-change.ts';
 import type { SubscriptionPatch, WantedTerms } from './subscription-patch.ts';
 

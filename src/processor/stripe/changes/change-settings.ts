@@ -7,8 +7,8 @@ import { type Attempt, notReached } from '../../port/attempt.ts';
 import type { ChangeOrder, SubscriptionSettings } from '../../port/subscription-changes.ts';
 import { updateSubscription } from '../objects/subscriptions.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
+import { dropPendingChange } from './change-now.ts';
 import { readChangeable } from './changeable-subscription.ts';
-import { dropPendingChange } from './drop-pending-change.ts';
 import { clearScheduledEnd, setScheduledMethod } from './planned-changes.ts';
 
 type Order = ChangeOrder & { readonly change: SubscriptionSettings };

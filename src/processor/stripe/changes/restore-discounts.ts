@@ -5,7 +5,7 @@ import { restoredCodeKey } from '../objects/map-subscription-terms.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missingOrWrongState, refused } from '../wire/attempt.ts';
 import { WireObject } from '../wire/wire-object.ts';
-import { type DiscountedSubscription, readDiscounted, restoredMetadata } from './discounted-subscription.ts';
+import { type DiscountedSubscription, readDiscounted, restoredMetadata } from './changeable-subscription.ts';
 import { type OnceDiscount, restoresDiscountKey, type VoidedInvoice } from './map-voided-invoice.ts';
 
 /** The last version of the API in which a customer can get a discount. */

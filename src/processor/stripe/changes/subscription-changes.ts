@@ -1,9 +1,8 @@
 import type { SubscriptionChangeCalls } from '../../port/subscription-changes.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { changeNow, settleCharge, settleWaitingChange } from './change-now.ts';
+import { changeNow, dropPendingChange, settleCharge, settleWaitingChange } from './change-now.ts';
 import { changeSettings } from './change-settings.ts';
 import { readChangeable } from './changeable-subscription.ts';
-import { dropPendingChange } from './drop-pending-change.ts';
 import { changeAtPeriodEnd, endSpentPlanning, listPlannings } from './planned-changes.ts';
 import { previewChange } from './preview-change.ts';
 import { restoreOfVoidedInvoices } from './restore-voided.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ChangeableItem } from '#processor/port/subscription-changes.ts';
-import { itemChanges, needsMainMark, type WantedItem } from './item-changes.ts';
+import { itemChanges, needsMainMark, type WantedItem } from './change-terms.ts';
 
 const start = new Date('2026-01-01T00:00:00Z');
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newId } from '#core/platform/id.ts';
-import { hasChangeMark, withChangeMark } from './change-marks.ts';
+import { hasChangeMark, withChangeMark } from './make-change.ts';
 
 const hourMs = 3_600_000;
 const digest = (letter: string) => letter.repeat(40);
