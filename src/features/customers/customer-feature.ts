@@ -1,19 +1,15 @@
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
 import type { ResyncScope, UnlistedObjects } from '#engine/sync/compared-list.ts';
-import type { Processor } from '#processor/port/processor.ts';
-import { adoptingCustomers, customerStage } from './customer-import.ts';
+import { adoptingCustomers, customerStage, type StageParts } from './customer-import.ts';
 import { customerEvents, customerKind } from './customer-kind.ts';
-import type { CustomerMirror } from './customer-mirror.ts';
 import { registerCustomerRoutes } from './customer-routes.ts';
 import { customerSources } from './customer-search.ts';
 import type { CustomerService } from './customer-service.ts';
 import { type CustomerStore, customerList } from './customer-store.ts';
 
-interface Context {
+interface Context extends StageParts {
   readonly stores: { readonly customers: CustomerStore };
-  readonly processor: Processor;
-  readonly mirrors: { readonly customers: CustomerMirror };
   readonly customers: CustomerService;
   readonly checkouts: { expireOfCustomer(customerId: string): Promise<void> };
   readonly subscriptions: { correctOfCustomer(customerId: string): Promise<void> };

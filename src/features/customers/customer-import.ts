@@ -5,7 +5,7 @@ import { rowsOf, type Stage, stageOf } from '#engine/sync/import-stage.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerMirror } from './customer-mirror.ts';
 
-interface StageParts {
+export interface StageParts {
   readonly processor: Processor;
   readonly mirrors: { readonly customers: CustomerMirror };
 }

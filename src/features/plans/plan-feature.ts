@@ -1,19 +1,15 @@
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
-import type { Processor } from '#processor/port/processor.ts';
-import { adoptingPlans, planStage } from './plan-import.ts';
+import { adoptingPlans, planStage, type StageParts } from './plan-import.ts';
 import { planEvents, planKind } from './plan-kind.ts';
-import type { PlanMirror } from './plan-mirror.ts';
 import { registerPlanRoutes } from './plan-routes.ts';
 import { planRule } from './plan-rule.ts';
 import { planSources } from './plan-search.ts';
 import type { PlanService } from './plan-service.ts';
 import type { PlanStore } from './plan-store.ts';
 
-interface Context {
+interface Context extends StageParts {
   readonly stores: { readonly plans: PlanStore };
-  readonly processor: Processor;
-  readonly mirrors: { readonly plans: PlanMirror };
   readonly plans: PlanService;
 }
 

@@ -8,7 +8,7 @@ import { rowsOf, type Stage, stageOf } from '#engine/sync/import-stage.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { PlanMirror } from './plan-mirror.ts';
 
-interface StageParts {
+export interface StageParts {
   readonly processor: Processor;
   readonly mirrors: { readonly plans: PlanMirror };
 }

@@ -1,25 +1,21 @@
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
-import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { registerSubscriptionPreviewRoutes } from './changes/subscription-preview-routes.ts';
 import { registerSubscriptionUpdateRoutes } from './changes/subscription-update-routes.ts';
 import { registerEntitlementRoutes } from './entitlements/entitlement-routes.ts';
 import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { registerSubscriptionPaymentRoutes } from './paying/subscription-payment-routes.ts';
-import { adoptingSubscriptions, subscriptionStage } from './subscription-import.ts';
+import { adoptingSubscriptions, type StageParts, subscriptionStage } from './subscription-import.ts';
 import { subscriptionEvents, subscriptionKind } from './subscription-kind.ts';
-import type { SubscriptionMirror } from './subscription-mirror.ts';
 import { registerSubscriptionRoutes } from './subscription-routes.ts';
 import { subscriptionRule } from './subscription-rule.ts';
 import { subscriptionSources } from './subscription-search.ts';
 import type { SubscriptionService } from './subscription-service.ts';
 import { type SubscriptionStore, subscriptionList } from './subscription-store.ts';
 
-interface Context {
+interface Context extends StageParts {
   readonly stores: { readonly subscriptions: SubscriptionStore };
-  readonly processor: Processor;
-  readonly mirrors: { readonly subscriptions: SubscriptionMirror };
   readonly subscriptions: SubscriptionService;
   readonly entitlements: EntitlementService;
   readonly customers: CustomerService;

@@ -8,7 +8,7 @@ import { noCustomer, rowsOf, type Stage, stageOf } from '#engine/sync/import-sta
 import type { Processor } from '#processor/port/processor.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
 
-interface StageParts {
+export interface StageParts {
   readonly processor: Processor;
   readonly mirrors: { readonly subscriptions: SubscriptionMirror };
 }
