@@ -58,7 +58,7 @@ export function compileValidator(schema: object, httpPart: string | undefined): 
       validate.errors = [...excesses];
       return false;
     }
-    check ??= ajv.compile(schema);
+    check ??= compileOnce(schema);
     const isValid = check(data);
     const mistakes = hasNumbers
       ? [...negativeZeros(fields, integers), ...unevenAmounts(fields, amounts)]
@@ -71,6 +71,17 @@ export function compileValidator(schema: object, httpPart: string | undefined): 
   };
   validate.errors = null;
   return validate;
+}
+
+/** By their text. There are as many as the routes declare. */
+const checks = new Map<string, ValidateFunction>();
+
+/** Equal schemas share a check: compiling takes milliseconds, and many routes have only an id or a page. */
+function compileOnce(schema: object): ValidateFunction {
+  const text = JSON.stringify(schema);
+  const check = checks.get(text) ?? ajv.compile(schema);
+  checks.set(text, check);
+  return check;
 }
 
 function createAjv(): Ajv {
