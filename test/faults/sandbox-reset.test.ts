@@ -107,96 +107,120 @@ const phaseOf = async ({ sql }: Installation) =>
 const countCustomers = async ({ sql }: Installation) =>
   (await sql<{ count: number }>('select count(*)::int from till.customers'))[0]?.count;
 
-for (const [name, startAll] of [
-  ['of one service', (on) => on.start({ PROCESSES: '2' }).then((till) => [till])],
-  ['of two services', async (on) => [await on.start(), await on.startBeside()]],
-] as const satisfies readonly (readonly [string, (on: Installation) => Promise<TillInChild[]>])[])
-  test(`resets under load leave no row of before, with two processes ${name}`, async (t) => {
-    const on = await useInstallation(t);
-    const tills = await startAll(on);
-    const [till] = tills;
-    const load = startLoad(tills);
-    const times = [];
-    for (let round = 0; round < effort({ short: 8, long: 60 }); round += 1) {
-      await until(async () => (await countCustomers(on)) !== 0);
-      const beganAtMs = performance.now();
-      assert.deepEqual(await till?.post('/sandbox/reset'), { reset: true });
-      times.push(Math.round(performance.now() - beganAtMs));
-    }
-    await load.stop();
-    await assertConsistent(on);
-    // A payment of a customer of before is refused, and nothing else is.
-    assert.deepEqual([...load.statuses.keys()].sort(), [201, 404], JSON.stringify([...load.statuses]));
-    t.diagnostic(`resets took ${times.join(', ')} ms; ${JSON.stringify([...load.statuses])}`);
-    const errors = tills.flatMap(({ lines }) => lines.filter(({ level }) => String(level) === 'error'));
-    assert.deepEqual(errors, []);
-    assert.equal((await tills.at(-1)?.tryPost('/sandbox/reset', {}))?.status, tills.length === 1 ? 200 : 404);
-  });
+/** Resets while each process serves requests. */
+async function resetUnderLoad(t: TestContext, on: Installation, tills: readonly TillInChild[]) {
+  const [till] = tills;
+  const load = startLoad(tills);
+  const times = [];
+  for (let round = 0; round < effort({ short: 8, long: 60 }); round += 1) {
+    await until(async () => (await countCustomers(on)) !== 0);
+    const beganAtMs = performance.now();
+    assert.deepEqual(await till?.post('/sandbox/reset'), { reset: true });
+    times.push(Math.round(performance.now() - beganAtMs));
+  }
+  await load.stop();
+  await assertConsistent(on);
+  // A payment of a customer of before is refused, and nothing else is.
+  assert.deepEqual([...load.statuses.keys()].sort(), [201, 404], JSON.stringify([...load.statuses]));
+  t.diagnostic(`resets took ${times.join(', ')} ms; ${JSON.stringify([...load.statuses])}`);
+  const errors = tills.flatMap(({ lines }) => lines.filter(({ level }) => String(level) === 'error'));
+  assert.deepEqual(errors, []);
+  assert.equal((await tills.at(-1)?.tryPost('/sandbox/reset', {}))?.status, tills.length === 1 ? 200 : 404);
+}
 
-test('a process that is killed while requests end has reset nothing', async (t) => {
-  const on = await useInstallation(t);
-  const till = await on.start();
+async function countAudited(till: TillInChild): Promise<number> {
+  const { data } = await till.get<{ data: { action: string }[] }>('/audit-log?limit=100');
+  return data.filter(({ action }) => action === 'resetSandbox').length;
+}
+
+/** Resets, and kills when only the deletion of all rows is left. Whatever serves then has finished the reset. */
+async function killAmidReset(
+  on: Installation,
+  till: TillInChild,
+  kill: (resetting: Promise<unknown>) => Promise<unknown>,
+  serve: () => TillInChild | Promise<TillInChild> = () => till,
+) {
   await till.post('/customers', { email: 'ada@example.com' });
-  const lock = await holdRows(on, 'lock table till.customers in share mode');
-  const creating = till.tryPost('/customers', { email: 'bob@example.com' }).catch(() => 'cut');
-  await lock.awaited(1);
+  const before = await countAudited(till);
+  // Only the deletion of all rows waits for it.
+  const lock = await holdRows(on, 'lock table till.overview_progress in share mode');
   const resetting = till.tryPost('/sandbox/reset', {}).catch(() => 'cut');
-  await until(async () => (await phaseOf(on)) === 'pausing');
-  await till.stop('SIGKILL');
-  assert.deepEqual(await Promise.all([creating, resetting]), ['cut', 'cut']);
+  await lock.awaited(1);
+  assert.equal(await phaseOf(on), 'resetting');
+  await kill(resetting);
   await lock.release();
-  const again = await on.start();
-  assert.equal(await phaseOf(on), 'none');
-  assert.ok((await again.get<{ total: number }>('/customers')).total >= 1);
+  const again = await serve();
+  await resetting;
+  await until(async () => (await phaseOf(on)) === 'none');
+  assert.equal((await again.get<{ total: number }>('/customers')).total, 0);
+  assert.equal(await countAudited(again), before + 1);
   await createPayment(again);
+  await assertConsistent(on);
+}
+
+test('two processes of one service', async (t) => {
+  const on = await useInstallation(t);
+  const till = await on.start({ PROCESSES: '2' });
+  await t.test('resets under load leave no row of before', (t) => resetUnderLoad(t, on, [till]));
+  for (const [index, killed] of [1, 2].entries())
+    await t.test(`a reset is finished if process ${killed} is killed in the middle`, () =>
+      killAmidReset(on, till, async () => {
+        const started = till.lines.findLast(
+          ({ msg, process: number }) => msg === 'process started' && number === killed,
+        );
+        process.kill(Number(started?.['pid']), 'SIGKILL');
+        await till.logged('process ended unexpectedly', index + 1);
+      }),
+    );
 });
 
-for (const [what, killed] of [
-  ['the whole service', 'service'],
-  ['the first of two processes', 1],
-  ['the second of two processes', 2],
-] as const)
-  test(`a reset is finished if ${what} is killed in the middle`, async (t) => {
-    const on = await useInstallation(t);
-    const till = await on.start(killed === 'service' ? {} : { PROCESSES: '2' });
-    await till.post('/customers', { email: 'ada@example.com' });
-    // Only the deletion of all rows waits for it.
-    const lock = await holdRows(on, 'lock table till.overview_progress in share mode');
-    const resetting = till.tryPost('/sandbox/reset', {}).catch(() => 'cut');
-    await lock.awaited(1);
-    assert.equal(await phaseOf(on), 'resetting');
-    if (killed === 'service') {
-      await till.stop('SIGKILL');
-      assert.equal(await resetting, 'cut');
-    } else {
-      const started = till.lines.find(
-        ({ msg, process: number }) => msg === 'process started' && number === killed,
-      );
-      process.kill(Number(started?.['pid']), 'SIGKILL');
-      await till.logged('process ended unexpectedly');
-    }
-    await lock.release();
-    const again = killed === 'service' ? await on.start() : till;
-    await resetting;
-    await until(async () => (await phaseOf(on)) === 'none');
-    assert.equal((await again.get<{ total: number }>('/customers')).total, 0);
-    const { data } = await again.get<{ data: { action: string }[] }>('/audit-log');
-    assert.equal(data.filter(({ action }) => action === 'resetSandbox').length, 1);
-    await createPayment(again);
-    await assertConsistent(on);
-  });
-
-test('nothing is reset while a session of the database reads the tables', async (t) => {
+test('resets under load leave no row of before, with two processes of two services', async (t) => {
   const on = await useInstallation(t);
-  const till = await on.start();
-  await till.post('/customers', { email: 'ada@example.com' });
-  const lock = await holdRows(on, 'lock table till.customers in access share mode');
-  const { status, body } = await till.tryPost('/sandbox/reset', {});
-  assert.deepEqual([status, body['code']], [503, 'sandbox_busy']);
-  assert.equal(await phaseOf(on), 'none');
-  await createPayment(till);
-  await lock.release();
-  await assertConsistent(on);
-  await till.post('/sandbox/reset');
-  assert.equal(await countCustomers(on), 0);
+  await resetUnderLoad(t, on, [await on.start(), await on.startBeside()]);
+});
+
+test('a service that is killed', async (t) => {
+  const on = await useInstallation(t);
+  let till = await on.start();
+  await t.test('while requests end, it has reset nothing', async () => {
+    await till.post('/customers', { email: 'ada@example.com' });
+    const lock = await holdRows(on, 'lock table till.customers in share mode');
+    const creating = till.tryPost('/customers', { email: 'bob@example.com' }).catch(() => 'cut');
+    await lock.awaited(1);
+    const resetting = till.tryPost('/sandbox/reset', {}).catch(() => 'cut');
+    await until(async () => (await phaseOf(on)) === 'pausing');
+    await till.stop('SIGKILL');
+    assert.deepEqual(await Promise.all([creating, resetting]), ['cut', 'cut']);
+    await lock.release();
+    till = await on.start();
+    assert.equal(await phaseOf(on), 'none');
+    assert.ok((await till.get<{ total: number }>('/customers')).total >= 1);
+    await createPayment(till);
+  });
+  await t.test('in the middle, it finishes the reset at its next start', () =>
+    killAmidReset(
+      on,
+      till,
+      async (resetting) => {
+        await till.stop('SIGKILL');
+        assert.equal(await resetting, 'cut');
+      },
+      async () => {
+        till = await on.start();
+        return till;
+      },
+    ),
+  );
+  await t.test('nothing is reset while a session of the database reads the tables', async () => {
+    await till.post('/customers', { email: 'ada@example.com' });
+    const lock = await holdRows(on, 'lock table till.customers in access share mode');
+    const { status, body } = await till.tryPost('/sandbox/reset', {});
+    assert.deepEqual([status, body['code']], [503, 'sandbox_busy']);
+    assert.equal(await phaseOf(on), 'none');
+    await createPayment(till);
+    await lock.release();
+    await assertConsistent(on);
+    await till.post('/sandbox/reset');
+    assert.equal(await countCustomers(on), 0);
+  });
 });
