@@ -453,6 +453,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   ],
   payments: [
     'features/payments/payment-store.ts',
+    'features/payments/refund-fields.ts',
     'features/payments/refund-store.ts',
     'operators/attention/attention-store.ts',
   ],
@@ -462,6 +463,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'features/subscriptions/entitlements/entitlement-store.ts',
     'features/invoices/invoice-store.ts',
     'features/invoices/invoice-fields.ts',
+    'features/payments/payment-fields.ts',
     'features/payments/payment-store.ts',
     'features/plans/plan-store.ts',
     'operators/attention/attention-store.ts',
@@ -499,6 +501,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   invoices: [
     'features/invoices/invoice-store.ts',
     'features/subscriptions/subscription-fields.ts',
+    'features/payments/payment-fields.ts',
     'features/payments/payment-store.ts',
     'operators/attention/attention-store.ts',
   ],

@@ -79,14 +79,33 @@ export function takeCheckoutFacts(
   origin: Origin,
   now: Date,
 ): Taken<Checkout> {
-  const { status, paymentStatus, amount, currency, expiresAt } = facts;
+  const { mode, trialPeriodDays, terms, ...changing } = valuesOfCheckout(facts);
   const values = {
-    ...{ status, paymentStatus, amount, currency, expiresAt },
+    ...changing,
     ...resultsOf(facts, resultId, checkout.completedAt ?? now),
     metadata: takeMetadata(checkout.metadata, facts),
   };
-  const rule = ruleFor(checkout.status, status, finalStatuses);
+  const rule = ruleFor(checkout.status, facts.status, finalStatuses);
   return takeValues(checkout, values, { rule, origin, asOf: facts.asOf, now });
+}
+
+/** What the facts do not use otherwise is a value that the row takes as it is. */
+export function valuesOfCheckout({
+  processorCheckoutSessionId,
+  localId,
+  processorCustomerId,
+  items,
+  processorSubscriptionId,
+  processorInvoiceId,
+  processorPaymentIntentId,
+  paymentMethodId,
+  completedAt,
+  metadata,
+  createdAt,
+  asOf,
+  ...values
+}: CheckoutFacts) {
+  return values;
 }
 
 /** What a completed checkout shows of its results. All null before that. */

@@ -161,10 +161,24 @@ function strongestOf(...verdicts: readonly Verdict[]): Verdict {
   return verdicts.includes('take') ? 'take' : 'keep';
 }
 
-/** The values that a row takes from facts as they are. */
-function valuesOfPayment(facts: PaymentFacts): PaymentValues & Pick<Payment, 'intentStatus'> {
-  const { amount, amountReceived, amountCapturable, currency, failure, status: intentStatus } = facts;
-  return { amount, amountReceived, amountCapturable, currency, failure, intentStatus };
+/** What the facts do not use otherwise is a value that the row takes as it is. */
+function valuesOfPayment({
+  processorPaymentIntentId,
+  localId,
+  processorCustomerId,
+  processorInvoiceId,
+  checkoutId,
+  status,
+  metadata,
+  description,
+  charge,
+  isDisputed,
+  disputes,
+  createdAt,
+  asOf,
+  ...values
+}: PaymentFacts) {
+  return { ...values, intentStatus: status };
 }
 
 /** The values of a new row. */

@@ -2,7 +2,7 @@ import type { Checkout } from '#core/model/checkout.ts';
 import type { DescribedEvent } from '#engine/events/event.ts';
 import { objectKind } from '#engine/events/outbox/object-kind.ts';
 import { belongingFields } from '#engine/events/outbox/personal-data.ts';
-import { type CheckoutView, checkoutView } from './checkout-view.ts';
+import { type CheckoutView, checkoutView } from './checkout-fields.ts';
 
 export const checkoutEvents = {
   objectType: 'checkout',

@@ -5,6 +5,7 @@ import {
   type CheckoutNotice,
   resultsOf,
   takeCheckoutFacts,
+  valuesOfCheckout,
 } from '#core/model/checkout.ts';
 import { rowTime } from '#core/model/facts.ts';
 import type { Applied, Source, Take } from '#core/model/fold.ts';
@@ -34,8 +35,8 @@ import type { PaymentMirror } from '../payments/payment-mirror.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
 import { type GroupParts, holdGroup } from '../subscriptions/reserve-group.ts';
 import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
+import { checkoutView } from './checkout-fields.ts';
 import type { CheckoutStore, OpenCheckout, OwnedCheckout } from './checkout-store.ts';
-import { checkoutView } from './checkout-view.ts';
 
 /** How many open checkouts without their group are read at a time. */
 const withoutGroupMax = 100;
@@ -267,28 +268,18 @@ export function toCheckout(
   });
   const main = items.find(({ plan }) => !plan.addOn) ?? items[0];
   if (facts.mode === 'subscription' && main === undefined) return undefined;
-  const {
-    processorCheckoutSessionId,
-    mode,
-    status,
-    paymentStatus,
-    amount,
-    currency,
-    trialPeriodDays,
-    terms,
-  } = facts;
   return {
-    ...{ id, processorCheckoutSessionId, customerId, mode, status, paymentStatus, amount, currency },
+    id,
+    processorCheckoutSessionId: facts.processorCheckoutSessionId,
+    customerId,
+    ...valuesOfCheckout(facts),
     planId: main?.plan.id ?? null,
     quantity: main?.quantity ?? null,
     addOns: items
       .filter((item) => item !== main)
       .map(({ plan, quantity }) => ({ planId: plan.id, quantity }))
       .toSorted(by(({ planId }) => planId)),
-    trialPeriodDays,
     ...resultsOf(facts, resultIdOf(id), now),
-    terms,
-    expiresAt: facts.expiresAt,
     metadata: facts.metadata,
     ...rowTime(facts.asOf),
     createdAt: idTime(id),

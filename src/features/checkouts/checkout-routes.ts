@@ -14,15 +14,9 @@ import type { CustomerService } from '../customers/customer-service.ts';
 import { parseAddOns } from '../subscriptions/add-ons.ts';
 import { planFailures } from '../subscriptions/changes/subscription-patch-schema.ts';
 import type { Buyer, NewCheckoutRequest, OpenedCheckout } from './checkout-creation.ts';
-import {
-  CheckoutBody,
-  CheckoutSchema,
-  checkoutExample,
-  OpenedCheckoutSchema,
-  openedExample,
-} from './checkout-schema.ts';
+import { CheckoutSchema, checkoutExample, checkoutView } from './checkout-fields.ts';
+import { CheckoutBody, OpenedCheckoutSchema, openedExample } from './checkout-schema.ts';
 import type { CheckoutService } from './checkout-service.ts';
-import { checkoutView } from './checkout-view.ts';
 
 /** Part of the API contract. Proxies usually wait for a minute. */
 const waitSecondsMax = 30;

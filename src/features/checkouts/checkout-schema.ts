@@ -1,89 +1,22 @@
-import type { Static } from 'typebox';
-import { checkoutModes, checkoutPaymentStatuses, checkoutStatuses } from '#core/model/checkout.ts';
 import type { Metadata } from '#core/model/metadata.ts';
 import { Type } from '#core/platform/schemas.ts';
 import {
   amountOf,
   Currency,
-  DateTime,
   dateTime,
   Email,
   ExternalId,
   Id,
   IdempotencyKey,
-  IncludedCustomer,
-  MetadataResponse,
   Name,
   NewMetadata,
   nullable,
-  nullableId,
-  nullableTime,
   ReturnUrl,
 } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
 import { itemFields, trialFields } from '../subscriptions/changes/subscription-patch-schema.ts';
 import { promotionCodeLengthMax } from '../subscriptions/promotion-code.ts';
-
-export const CheckoutSchema = component('Checkout', {
-  id: Id,
-  processorCheckoutSessionId: Type.String(),
-  customerId: Id,
-  mode: Type.Enum([...checkoutModes], {
-    description: 'What results: a subscription, a payment or a saved card.',
-  }),
-  status: Type.Enum([...checkoutStatuses], { description: '`completed` and `expired` are final.' }),
-  paymentStatus: Type.Enum([...checkoutPaymentStatuses], {
-    description:
-      'Whether the payment or the first invoice is paid. A completed checkout can be `unpaid`, for example if the ' +
-      'payment method takes days. `notRequired`: nothing is due now.',
-  }),
-  planId: nullableId('The main plan of the subscription.'),
-  quantity: nullable(Type.Integer()),
-  addOns: Type.Array(Type.Object({ planId: Id, quantity: Type.Integer() })),
-  trialPeriodDays: nullable(
-    Type.Integer({ description: 'The trial that the buyer gets. Null if there is none.' }),
-  ),
-  amount: nullable(
-    Type.Integer({ description: 'The total, after codes that the buyer entered. Null if a card is saved.' }),
-  ),
-  currency: nullable(Type.String()),
-  subscriptionId: nullableId('The subscription that results. Null until `completed`.'),
-  paymentId: nullableId('The payment that results. Null until `completed`.'),
-  paymentMethodId: nullable(
-    Type.String({
-      description: "The processor's id of the saved card, with `saveCard`. Null until `completed`.",
-    }),
-  ),
-  expiresAt: DateTime,
-  completedAt: nullableTime('Null until `completed`.'),
-  metadata: MetadataResponse,
-  createdAt: DateTime,
-  updatedAt: DateTime,
-  customer: IncludedCustomer,
-});
-
-export const checkoutExample: Static<typeof CheckoutSchema> = {
-  id: '0199c1f5-2d41-7c3a-8b9e-0f1a2b3c4d5e',
-  processorCheckoutSessionId: 'cs_test_a1b2c3d4e5f6g7h8i9j0',
-  customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
-  mode: 'subscription',
-  status: 'open',
-  paymentStatus: 'unpaid',
-  planId: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',
-  quantity: 1,
-  addOns: [],
-  trialPeriodDays: null,
-  amount: 900,
-  currency: 'eur',
-  subscriptionId: null,
-  paymentId: null,
-  paymentMethodId: null,
-  expiresAt: '2026-11-16T09:30:00.000Z',
-  completedAt: null,
-  metadata: { seatPool: 'emea' },
-  createdAt: '2026-11-15T09:30:00.000Z',
-  updatedAt: '2026-11-15T09:30:00.000Z',
-};
+import { CheckoutSchema, checkoutExample } from './checkout-fields.ts';
 
 export const OpenedCheckoutSchema = component('OpenedCheckout', {
   checkout: CheckoutSchema,

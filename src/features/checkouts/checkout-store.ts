@@ -1,39 +1,15 @@
 import type { Checkout } from '#core/model/checkout.ts';
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
-import { computed, defineTable, immutable, mutable } from '#core/platform/table.ts';
+import { defineTable } from '#core/platform/table.ts';
 import { eraseOwned } from '#engine/mirrors/erased-store.ts';
 import type { List } from '#engine/mirrors/list.ts';
 import { byId, byText } from '#engine/mirrors/list-filter.ts';
 import { listPage } from '#engine/mirrors/list-page.ts';
 import { MirrorStore } from '#engine/mirrors/mirror-store.ts';
+import { checkoutFields } from './checkout-fields.ts';
 
-const checkoutTable = defineTable<Checkout>('checkouts', {
-  id: immutable('uuid'),
-  processorCheckoutSessionId: immutable('text'),
-  customerId: immutable('uuid'),
-  mode: immutable('text'),
-  status: mutable('text'),
-  paymentStatus: mutable('text'),
-  planId: immutable('uuid'),
-  quantity: immutable('bigint'),
-  addOns: immutable('jsonb'),
-  trialPeriodDays: immutable('integer'),
-  amount: mutable('bigint'),
-  currency: mutable('text'),
-  subscriptionId: mutable('uuid'),
-  paymentId: mutable('uuid'),
-  paymentMethodId: mutable('text'),
-  terms: immutable('text'),
-  expiresAt: mutable('timestamptz'),
-  completedAt: mutable('timestamptz'),
-  metadata: mutable('jsonb'),
-  processorAsOf: mutable('timestamptz'),
-  processorAsOfLatest: mutable('timestamptz'),
-  createdAt: immutable('timestamptz'),
-  updatedAt: mutable('timestamptz'),
-  revision: computed('integer'),
-});
+const checkoutTable = defineTable<Checkout>('checkouts', checkoutFields);
 
 const { columns, ownColumns } = checkoutTable;
 

@@ -1,7 +1,7 @@
 import type { Customer } from '#core/model/customer.ts';
 import { objectKind } from '#engine/events/outbox/object-kind.ts';
 import { personalFields } from '#engine/events/outbox/personal-data.ts';
-import { customerView } from './customer-view.ts';
+import { customerView } from './customer-fields.ts';
 
 export const customerEvents = {
   objectType: 'customer',

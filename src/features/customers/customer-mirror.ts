@@ -7,8 +7,8 @@ import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import { applyToRows, type Inserted, lockRows } from '#engine/mirrors/apply-facts.ts';
 import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '#engine/mirrors/refresh.ts';
+import { customerView } from './customer-fields.ts';
 import type { CustomerStore, DeletedCustomer } from './customer-store.ts';
-import { customerView } from './customer-view.ts';
 import type { ExternalIdStore } from './external-id-store.ts';
 import { type TakenExternalIds, takeExternalIds } from './external-ids.ts';
 

@@ -1,40 +1,23 @@
 import type { FastifyInstance } from 'fastify';
-import type { Static } from 'typebox';
 import { Type } from '#core/platform/schemas.ts';
 import { ApiRoutes } from '#http/api-routes.ts';
 import {
   body,
   ChangedMetadata,
-  DateTime,
   Email,
   ExternalId,
-  Id,
   IdempotencyKey,
-  MetadataResponse,
   Name,
   NewMetadata,
   nullable,
   response,
 } from '#http/docs/api-schema.ts';
-import { component } from '#http/docs/components.ts';
 import { patternRule } from '#http/input/validator.ts';
 import { registerListRoute } from '#http/read-routes.ts';
+import { CustomerSchema, customerExample, customerView } from './customer-fields.ts';
 import type { CustomerDependents, CustomerService } from './customer-service.ts';
-import { customerView } from './customer-view.ts';
 
 const Phone = Type.String({ minLength: 1, maxLength: 32 });
-
-const CustomerSchema = component('Customer', {
-  id: Id,
-  processorCustomerId: Type.String(),
-  email: Type.String(),
-  name: nullable(Type.String()),
-  phone: nullable(Type.String()),
-  externalId: nullable(Type.String()),
-  metadata: MetadataResponse,
-  createdAt: DateTime,
-  updatedAt: DateTime,
-});
 
 const CreateBody = Type.Object(
   {
@@ -65,18 +48,6 @@ const UpdateBody = Type.Object(
   },
 );
 
-const example: Static<typeof CustomerSchema> = {
-  id: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
-  processorCustomerId: 'cus_Nffr5zNcVKZ0aB',
-  email: 'ada@example.com',
-  name: 'Ada Lovelace',
-  phone: null,
-  externalId: 'user-1815',
-  metadata: { tier: 'founder' },
-  createdAt: '2026-11-15T09:30:00.000Z',
-  updatedAt: '2026-11-15T09:30:00.000Z',
-};
-
 const path = '/api/v1/customers';
 const wordsLengthMax = 255;
 /** Contains more than spaces, and no control characters. */
@@ -96,7 +67,7 @@ export function registerCustomerRoutes(app: FastifyInstance, parts: CustomerRout
     operationId: 'listCustomers',
     summary: 'List customers, newest first',
     schema: CustomerSchema,
-    example,
+    example: customerExample,
     filters: {
       externalId: Type.Optional({
         ...ExternalId,
@@ -125,7 +96,7 @@ export function registerCustomerRoutes(app: FastifyInstance, parts: CustomerRout
     scope: 'read',
     operationId: 'getCustomer',
     summary: 'Get a customer',
-    response: { 200: response('The customer.', CustomerSchema, example) },
+    response: { 200: response('The customer.', CustomerSchema, customerExample) },
     run: async ({ params }) => customerView(await parts.customers.read(params.id)),
   });
 }
@@ -139,14 +110,14 @@ function addWrites(routes: ApiRoutes, { customers, ...dependents }: CustomerRout
       'If a customer with this externalId exists, it is returned unchanged, provided that it has the values that ' +
       'you send. So an application can send this request at every sign-in.',
     body: body(CreateBody, {
-      email: example.email,
+      email: customerExample.email,
       name: 'Ada Lovelace',
       externalId: 'user-1815',
-      metadata: example.metadata,
+      metadata: customerExample.metadata,
     }),
     response: {
-      200: response('The existing customer with this externalId.', CustomerSchema, example),
-      201: response('The new customer.', CustomerSchema, example),
+      200: response('The existing customer with this externalId.', CustomerSchema, customerExample),
+      201: response('The new customer.', CustomerSchema, customerExample),
     },
     failures: ['external_id_taken'],
     callsProcessor: true,
@@ -162,7 +133,9 @@ function addWrites(routes: ApiRoutes, { customers, ...dependents }: CustomerRout
     operationId: 'updateCustomer',
     summary: 'Update a customer',
     body: body(UpdateBody, { name: 'Ada King', phone: null }),
-    response: { 200: response('The updated customer.', CustomerSchema, { ...example, name: 'Ada King' }) },
+    response: {
+      200: response('The updated customer.', CustomerSchema, { ...customerExample, name: 'Ada King' }),
+    },
     failures: ['external_id_taken'],
     callsProcessor: true,
     run: ({ params, body: { idempotencyKey: _, ...change } }, key) =>

@@ -3,28 +3,15 @@ import type { Customer } from '#core/model/customer.ts';
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
 import { beginsWith, comparedMax } from '#core/platform/begins-with.ts';
 import type { Database, Queryable, Transaction } from '#core/platform/postgres.ts';
-import { anyOf, computed, defineTable, immutable, mutable } from '#core/platform/table.ts';
+import { anyOf, defineTable } from '#core/platform/table.ts';
 import type { List } from '#engine/mirrors/list.ts';
 import { byCondition, byTextOfAnyCase, type RowsFilter } from '#engine/mirrors/list-filter.ts';
 import { listPage } from '#engine/mirrors/list-page.ts';
 import { MirrorStore } from '#engine/mirrors/mirror-store.ts';
+import { customerFields } from './customer-fields.ts';
 import { choosing, hasParts, hasWords, peopleSearch } from './customer-words.ts';
 
-const customerTable = defineTable<Customer>('customers', {
-  id: immutable('uuid'),
-  processorCustomerId: immutable('text'),
-  email: mutable('text'),
-  name: mutable('text'),
-  phone: mutable('text'),
-  externalId: mutable('text'),
-  metadata: mutable('jsonb'),
-  deletedAt: mutable('timestamptz'),
-  processorAsOf: mutable('timestamptz'),
-  processorAsOfLatest: mutable('timestamptz'),
-  createdAt: immutable('timestamptz'),
-  updatedAt: mutable('timestamptz'),
-  revision: computed('integer'),
-});
+const customerTable = defineTable<Customer>('customers', customerFields);
 
 const { columns } = customerTable;
 

@@ -3,9 +3,8 @@ import { Type } from '#core/platform/schemas.ts';
 import { ApiRoutes } from '#http/api-routes.ts';
 import { amountOf, body, IdempotencyKey, response } from '#http/docs/api-schema.ts';
 import { optionalBody } from '#http/input/validator.ts';
-import { PaymentSchema, paymentExample } from './payment-routes.ts';
+import { PaymentSchema, paymentExample, paymentView } from './payment-fields.ts';
 import type { PaymentService } from './payment-service.ts';
-import { paymentView } from './payment-view.ts';
 
 const CaptureBody = Type.Object(
   {

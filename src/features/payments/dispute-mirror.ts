@@ -5,9 +5,9 @@ import type { Transaction } from '#core/platform/postgres.ts';
 import { applyToRows, lockRows } from '#engine/mirrors/apply-facts.ts';
 import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
 import { ignoredAll, nothingApplied } from '#engine/mirrors/refresh.ts';
+import { paymentView } from './payment-fields.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
-import { paymentView } from './payment-view.ts';
 
 interface DisputeMirrorParts extends MirrorParts {
   readonly paymentStore: PaymentStore;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { PaymentView } from './payment-fields.ts';
 import { paymentEventType } from './payment-kind.ts';
-import type { PaymentView } from './payment-view.ts';
 
 /** The fields that decide the type. The others do not matter. */
 const payment = { status: 'processing', amountRefunded: 0, failure: null, dispute: null } as PaymentView;

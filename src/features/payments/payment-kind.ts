@@ -2,7 +2,7 @@ import type { Payment } from '#core/model/payment.ts';
 import { isSameValue } from '#core/model/transition.ts';
 import { idsOf, objectKind } from '#engine/events/outbox/object-kind.ts';
 import { belongingFields } from '#engine/events/outbox/personal-data.ts';
-import { type PaymentView, paymentView } from './payment-view.ts';
+import { type PaymentView, paymentView } from './payment-fields.ts';
 
 export const paymentEvents = {
   objectType: 'payment',

@@ -29,8 +29,8 @@ import {
 } from '#engine/mirrors/refresh.ts';
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
+import { paymentView } from './payment-fields.ts';
 import type { PaymentStore } from './payment-store.ts';
-import { paymentView } from './payment-view.ts';
 import {
   type ChargedPayment,
   type ChargeOf,

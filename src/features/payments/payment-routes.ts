@@ -11,16 +11,11 @@ import {
   Currency,
   CurrencyFilter,
   CustomerIdFilter,
-  DateTime,
   Id,
   IdempotencyKey,
-  IncludedCustomer,
-  MetadataResponse,
   methodIdOf,
   NewMetadata,
   nullable,
-  nullableId,
-  nullableTime,
   response,
 } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
@@ -28,84 +23,11 @@ import { inCurrency } from '#http/input/validator.ts';
 import { registerReadRoutes } from '#http/read-routes.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { NewPaymentRequest } from './payment-creation.ts';
+import { PaymentSchema, paymentExample, paymentView } from './payment-fields.ts';
 import type { PaymentService } from './payment-service.ts';
-import { paymentView } from './payment-view.ts';
 
 /** The API's limit. It is enough for a sentence, and the processor accepts it. */
 const descriptionLengthMax = 500;
-
-/** The fields of a payment's newest dispute. */
-const DisputeSchema = Type.Object(
-  {
-    status: Type.String({
-      description:
-        "The processor's status, an open set: `needs_response`, `under_review`, `won`, `lost`, for an inquiry " +
-        '`warning_needs_response`, and others.',
-    }),
-    amount: nullable(
-      Type.Integer({
-        description: "The disputed amount. Null if the currency of the dispute is not the payment's.",
-      }),
-    ),
-    reason: nullable(Type.String({ description: "The processor's reason, an open set." })),
-    evidenceDueBy: nullableTime('When evidence is due.'),
-  },
-  {
-    description:
-      "The payment's newest dispute. Null if there is none. A dispute never changes the payment's `status`.",
-  },
-);
-
-export const PaymentSchema = component('Payment', {
-  id: Id,
-  processorPaymentIntentId: Type.String(),
-  customerId: Id,
-  amount: Type.Integer({ description: 'In the smallest unit of the currency.' }),
-  currency: Type.String(),
-  status: Type.Enum([...paymentStatuses]),
-  amountReceived: Type.Integer({ description: 'The amount received so far.' }),
-  amountRefunded: Type.Integer({
-    description:
-      'The sum of the refunds that did not fail. A release of an amount that was authorised and not captured does not count.',
-  }),
-  amountCapturable: Type.Integer({
-    description:
-      'The amount that is authorised and not captured yet. An authorised payment has the status `requires_action`.',
-  }),
-  captureBefore: nullableTime('When the authorisation expires. Null if there is none.'),
-  description: nullable(Type.String()),
-  metadata: MetadataResponse,
-  failure: nullable(
-    Type.Object(
-      {
-        code: nullable(Type.String()),
-        declineCode: nullable(Type.String()),
-        message: nullable(Type.String({ description: "The processor's message for people." })),
-      },
-      { description: 'Why the last attempt to pay failed. Null if none failed, and after a success.' },
-    ),
-  ),
-  paymentMethod: nullable(
-    Type.Object(
-      {
-        id: Type.String({ description: "The processor's id." }),
-        type: Type.String(),
-        brand: nullable(Type.String()),
-        last4: nullable(Type.String()),
-        expMonth: nullable(Type.Integer()),
-        expYear: nullable(Type.Integer()),
-      },
-      { description: 'The payment method of the last attempt to pay. Null before the first one.' },
-    ),
-  ),
-  invoiceId: nullableId('The invoice of a subscription that the payment pays.'),
-  subscriptionId: nullableId('The subscription that the payment was charged for.'),
-  checkoutId: nullableId('The checkout that created the payment.'),
-  dispute: nullable(DisputeSchema),
-  createdAt: DateTime,
-  updatedAt: DateTime,
-  customer: IncludedCustomer,
-});
 
 const CreateBody = Type.Object(
   {
@@ -150,29 +72,6 @@ const CreatedSchema = component('CreatedPayment', {
     }),
   ),
 });
-
-export const paymentExample: Static<typeof PaymentSchema> = {
-  id: '0199c1f1-02ab-7e31-b1c4-5d8e9f0a1b2c',
-  processorPaymentIntentId: 'pi_3MtwBwLkdIwHu7ix28a3tqPa',
-  customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
-  amount: 2_000,
-  currency: 'eur',
-  status: 'requires_payment_method',
-  amountReceived: 0,
-  amountRefunded: 0,
-  amountCapturable: 0,
-  captureBefore: null,
-  description: 'Order 1234',
-  metadata: { orderId: '1234' },
-  failure: null,
-  paymentMethod: null,
-  invoiceId: null,
-  subscriptionId: null,
-  checkoutId: null,
-  dispute: null,
-  createdAt: '2026-11-15T09:30:00.000Z',
-  updatedAt: '2026-11-15T09:30:00.000Z',
-};
 
 const AmountFilter = (description: string) =>
   Type.Optional(

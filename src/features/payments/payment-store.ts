@@ -1,7 +1,7 @@
 import type { FilterValues, ListPage, ListRequest } from '#core/model/list-request.ts';
 import type { Payment } from '#core/model/payment.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
-import { anyOf, computed, defineTable, immutable, linked, mutable } from '#core/platform/table.ts';
+import { anyOf, defineTable } from '#core/platform/table.ts';
 import { eraseOwned } from '#engine/mirrors/erased-store.ts';
 import { type CurrencyAmounts, findByAmounts } from '#engine/mirrors/find-by-amounts.ts';
 import type { Facets, List } from '#engine/mirrors/list.ts';
@@ -17,47 +17,9 @@ import {
 } from '#engine/mirrors/list-filter.ts';
 import { listPage } from '#engine/mirrors/list-page.ts';
 import { MirrorStore } from '#engine/mirrors/mirror-store.ts';
+import { paymentFields } from './payment-fields.ts';
 
-const paymentTable = defineTable<Payment>('payments', {
-  id: immutable('uuid'),
-  processorPaymentIntentId: immutable('text'),
-  customerId: immutable('uuid'),
-  processorInvoiceId: immutable('text'),
-  processorSubscriptionId: immutable('text'),
-  invoiceId: linked(
-    'uuid',
-    `case when payments.processor_invoice_id is not null then
-      (select invoices.id from till.invoices where invoices.processor_invoice_id = payments.processor_invoice_id
-        and invoices.processor_subscription_id = payments.processor_subscription_id) end`,
-  ),
-  subscriptionId: linked(
-    'uuid',
-    `case when payments.processor_subscription_id is not null then (select subscriptions.id from till.subscriptions
-      where subscriptions.processor_subscription_id = payments.processor_subscription_id) end`,
-  ),
-  checkoutId: immutable('uuid'),
-  description: mutable('text'),
-  metadata: mutable('jsonb'),
-  amount: mutable('bigint'),
-  amountReceived: mutable('bigint'),
-  amountCapturable: mutable('bigint'),
-  failure: mutable('jsonb'),
-  amountRefunded: computed('bigint'),
-  amountReserved: computed('bigint'),
-  currency: mutable('text'),
-  intentStatus: mutable('text'),
-  status: computed('text'),
-  processorChargeId: mutable('text'),
-  chargedAt: mutable('timestamptz'),
-  paymentMethod: mutable('jsonb'),
-  captureBefore: mutable('timestamptz'),
-  dispute: mutable('jsonb'),
-  processorAsOf: mutable('timestamptz'),
-  processorAsOfLatest: mutable('timestamptz'),
-  createdAt: immutable('timestamptz'),
-  updatedAt: mutable('timestamptz'),
-  revision: computed('integer'),
-});
+const paymentTable = defineTable<Payment>('payments', paymentFields);
 
 const { columns, ownColumns } = paymentTable;
 

@@ -9,9 +9,8 @@ import {
   IdempotencyKey,
   response,
 } from '#http/docs/api-schema.ts';
-import { PaymentSchema, paymentExample } from './payment-routes.ts';
+import { PaymentSchema, paymentExample, paymentView } from './payment-fields.ts';
 import type { PaymentService } from './payment-service.ts';
-import { paymentView } from './payment-view.ts';
 
 const UpdateBody = Type.Object(
   { metadata: Type.Optional(ChangedMetadata), idempotencyKey: Type.Optional(IdempotencyKey) },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { RefundView } from './refund-fields.ts';
 import { refundEventType } from './refund-kind.ts';
-import type { RefundView } from './refund-view.ts';
 
 test('a refund fails', () => {
   const refund = { status: 'pending' } as RefundView;

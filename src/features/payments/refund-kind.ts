@@ -1,6 +1,6 @@
 import type { Refund } from '#core/model/refund.ts';
 import { idsOf, objectKind } from '#engine/events/outbox/object-kind.ts';
-import { type RefundView, refundView } from './refund-view.ts';
+import { type RefundView, refundView } from './refund-fields.ts';
 
 export const refundEvents = {
   objectType: 'refund',

@@ -16,8 +16,8 @@ import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, untilSettled } from '#engine/mirrors/refresh.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
+import { refundView } from './refund-fields.ts';
 import type { RefundStore } from './refund-store.ts';
-import { refundView } from './refund-view.ts';
 
 interface RefundMirrorParts extends MirrorParts {
   readonly store: RefundStore;

@@ -1,44 +1,15 @@
 import type { FastifyInstance } from 'fastify';
-import type { Static } from 'typebox';
-import { listedKinds, type Refund, refundKinds, refundReasons, refundStatuses } from '#core/model/refund.ts';
+import { listedKinds, type Refund, refundReasons, refundStatuses } from '#core/model/refund.ts';
 import { Type } from '#core/platform/schemas.ts';
 import { ApiRoutes } from '#http/api-routes.ts';
-import {
-  amountOf,
-  body,
-  CurrencyFilter,
-  DateTime,
-  Id,
-  IdempotencyKey,
-  IncludedCustomer,
-  response,
-} from '#http/docs/api-schema.ts';
+import { amountOf, body, CurrencyFilter, IdempotencyKey, response } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
 import { optionalBody } from '#http/input/validator.ts';
 import { registerListRoute } from '#http/read-routes.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
-import { PaymentSchema, paymentExample } from './payment-routes.ts';
-import { paymentView } from './payment-view.ts';
+import { PaymentSchema, paymentExample, paymentView } from './payment-fields.ts';
+import { RefundSchema, refundExample, refundView } from './refund-fields.ts';
 import type { RefundService } from './refund-service.ts';
-import { refundView } from './refund-view.ts';
-
-const RefundSchema = component('Refund', {
-  id: Id,
-  processorRefundId: Type.String(),
-  paymentId: Id,
-  amount: Type.Integer({ description: 'In the smallest unit of the currency.' }),
-  currency: Type.String(),
-  status: Type.Enum([...refundStatuses]),
-  reason: Type.Union([Type.Enum([...refundReasons]), Type.Null()]),
-  kind: Type.Enum([...refundKinds], {
-    description:
-      '`release`: an amount that was authorised and not captured. The processor may record it as a refund, when an authorisation ' +
-      'is canceled, expires or is captured in part. It counts in no total, and has no events.',
-  }),
-  createdAt: DateTime,
-  updatedAt: DateTime,
-  customer: IncludedCustomer,
-});
 
 const CreateBody = Type.Object(
   {
@@ -51,19 +22,6 @@ const CreateBody = Type.Object(
 );
 
 const RefundedSchema = component('RefundedPayment', { ...PaymentSchema.properties, refund: RefundSchema });
-
-const example: Static<typeof RefundSchema> = {
-  id: '0199c1f2-4c7d-7a90-a3b1-0e9f8d7c6b5a',
-  processorRefundId: 're_1Nispe2eZvKYlo2Cd31jOCgZ',
-  paymentId: paymentExample.id,
-  amount: 2_000,
-  currency: 'eur',
-  status: 'succeeded',
-  reason: 'requested_by_customer',
-  kind: 'refund',
-  createdAt: '2026-11-15T10:00:00.000Z',
-  updatedAt: '2026-11-15T10:00:00.000Z',
-};
 
 export function registerRefundRoutes(
   app: FastifyInstance,
@@ -85,7 +43,7 @@ export function registerRefundRoutes(
       200: response('The payment and its refund.', RefundedSchema, {
         ...paymentExample,
         status: 'refunded',
-        refund: example,
+        refund: refundExample,
       }),
     },
     failures: ['payment_not_refundable', 'refund_exceeds_remaining', 'refund_in_flight'],
@@ -101,7 +59,7 @@ export function registerRefundRoutes(
     operationId: 'listAllRefunds',
     summary: 'List the refunds of all payments, newest first',
     schema: RefundSchema,
-    example,
+    example: refundExample,
     filters: {
       kind: kindFilter('refund'),
       status: Type.Optional(Type.Enum([...refundStatuses])),
@@ -118,7 +76,7 @@ export function registerRefundRoutes(
     operationId: 'listRefunds',
     summary: 'List the refunds of a payment and what it released, newest first',
     schema: RefundSchema,
-    example,
+    example: refundExample,
     filters: { kind: kindFilter('all') },
     customers: included,
     list: (request, paymentId) => refunds.list(paymentId, request),

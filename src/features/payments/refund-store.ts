@@ -1,31 +1,14 @@
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
 import { listedKinds, type Refund } from '#core/model/refund.ts';
 import type { Queryable } from '#core/platform/postgres.ts';
-import { computed, defineTable, immutable, mutable } from '#core/platform/table.ts';
+import { defineTable } from '#core/platform/table.ts';
 import type { List } from '#engine/mirrors/list.ts';
 import { byFacet, byId, byText } from '#engine/mirrors/list-filter.ts';
 import { listPage } from '#engine/mirrors/list-page.ts';
 import { MirrorStore } from '#engine/mirrors/mirror-store.ts';
+import { refundFields } from './refund-fields.ts';
 
-const refundTable = defineTable<Refund>('refunds', {
-  id: immutable('uuid'),
-  processorRefundId: mutable('text'),
-  paymentId: immutable('uuid'),
-  customerId: computed(
-    'uuid',
-    '(select payments.customer_id from till.payments where payments.id = refunds.payment_id)',
-  ),
-  amount: mutable('bigint'),
-  currency: mutable('text'),
-  status: mutable('text'),
-  reason: immutable('text'),
-  kind: immutable('text'),
-  processorAsOf: mutable('timestamptz'),
-  processorAsOfLatest: mutable('timestamptz'),
-  createdAt: immutable('timestamptz'),
-  updatedAt: mutable('timestamptz'),
-  revision: computed('integer'),
-});
+const refundTable = defineTable<Refund>('refunds', refundFields);
 
 const { columns } = refundTable;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { PlanView } from './plan-fields.ts';
 import { planEventType } from './plan-kind.ts';
-import type { PlanView } from './plan-view.ts';
 
 test('a plan is archived', () => {
   const plan = { active: true } as PlanView;

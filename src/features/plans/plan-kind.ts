@@ -1,6 +1,6 @@
 import type { Plan } from '#core/model/plan.ts';
 import { objectKind } from '#engine/events/outbox/object-kind.ts';
-import { type PlanView, planView } from './plan-view.ts';
+import { type PlanView, planView } from './plan-fields.ts';
 
 export const planEvents = {
   objectType: 'plan',

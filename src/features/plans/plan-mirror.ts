@@ -22,8 +22,8 @@ import {
 } from '#engine/mirrors/apply-facts.ts';
 import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '#engine/mirrors/refresh.ts';
+import { planView } from './plan-fields.ts';
 import type { PlanStore } from './plan-store.ts';
-import { planView } from './plan-view.ts';
 
 /** A product usually has a few prices. A product with hundreds must not use up the rate limit of the processor. */
 const refreshesAtOnce = 4;

@@ -28,9 +28,8 @@ import {
 } from '#http/docs/api-schema.ts';
 import { inCurrency } from '#http/input/validator.ts';
 import type { PlanValues } from '#processor/port/processor.ts';
-import { planExample as example, featureTypes, PlanSchema } from './plan-schema.ts';
+import { planExample as example, featureTypes, PlanSchema, planView } from './plan-fields.ts';
 import type { PlanService } from './plan-service.ts';
-import { planView } from './plan-view.ts';
 
 const Name = Type.String({ minLength: 1, maxLength: 256 });
 

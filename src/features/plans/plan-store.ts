@@ -1,35 +1,11 @@
 import type { Plan } from '#core/model/plan.ts';
 import { hasEnded, subscriptionStatuses } from '#core/model/subscription.ts';
 import type { Queryable } from '#core/platform/postgres.ts';
-import { computed, defineTable, immutable, mutable } from '#core/platform/table.ts';
+import { defineTable } from '#core/platform/table.ts';
 import { MirrorStore } from '#engine/mirrors/mirror-store.ts';
+import { planFields } from './plan-fields.ts';
 
-const planTable = defineTable<Plan>('plans', {
-  id: immutable('uuid'),
-  processorProductId: immutable('text'),
-  processorPriceId: immutable('text'),
-  name: mutable('text'),
-  metadata: mutable('jsonb'),
-  amount: immutable('bigint'),
-  currency: immutable('text'),
-  interval: immutable('text'),
-  intervalCount: immutable('integer'),
-  features: mutable('jsonb'),
-  groupName: mutable('text'),
-  addOn: mutable('boolean'),
-  repeatable: mutable('boolean'),
-  addOnClaimId: computed('uuid'),
-  productActive: mutable('boolean'),
-  priceActive: mutable('boolean'),
-  active: computed('boolean'),
-  productAsOf: mutable('timestamptz'),
-  productAsOfLatest: mutable('timestamptz'),
-  priceAsOf: mutable('timestamptz'),
-  priceAsOfLatest: mutable('timestamptz'),
-  createdAt: immutable('timestamptz'),
-  updatedAt: mutable('timestamptz'),
-  revision: computed('integer'),
-});
+const planTable = defineTable<Plan>('plans', planFields);
 
 const { columns } = planTable;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { TimeZone } from '#core/platform/time-zone.ts';
-import type { PaymentView } from '#features/payments/payment-view.ts';
+import type { PaymentView } from '#features/payments/payment-fields.ts';
 import type { SubscriptionView } from '#features/subscriptions/subscription-fields.ts';
 import { CellSum, type CountedEvent, changeOf, draftsOf, planIdsOf, pricedChange } from './cells.ts';
 import { contributionsOf, countedFields, type PricedPlan } from './contributions.ts';

@@ -1,7 +1,7 @@
 import type { Plan } from '#core/model/plan.ts';
 import type { TimeZone } from '#core/platform/time-zone.ts';
-import type { PaymentView } from '#features/payments/payment-view.ts';
-import type { RefundView } from '#features/payments/refund-view.ts';
+import type { PaymentView } from '#features/payments/payment-fields.ts';
+import type { RefundView } from '#features/payments/refund-fields.ts';
 import type { SubscriptionView } from '#features/subscriptions/subscription-fields.ts';
 
 /** The statuses of a subscription that the overview counts. */
