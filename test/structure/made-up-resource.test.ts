@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -10,10 +9,11 @@ import type { Feature } from '#engine/feature.ts';
 import type { FeatureContext } from '#runtime/composition/compose-services.ts';
 import { startBackend } from '../support/backend.ts';
 import { readSuccess } from '../support/client.ts';
+import { copyProject } from '../support/copied-project.ts';
 import type { EventPage } from '../support/event-feed.ts';
 import type { PageBody } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
-import { backendEnvironment, projectFolder } from '../support/till-in-child.ts';
+import { backendEnvironment } from '../support/till-in-child.ts';
 import { until } from '../support/until.ts';
 import { contactFeature } from './contacts/contact-feature.ts';
 
@@ -79,16 +79,6 @@ test('a resource is a folder, an entry in the list of features and a migration: 
     'foreign@example.com',
   ]);
 });
-
-/** What a service needs to run. The rest stays where it is. */
-async function copyProject(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'till-made-up-'));
-  for (const name of ['src', 'migrations', 'package.json'])
-    await cp(join(projectFolder, name), join(folder, name), { recursive: true });
-  for (const name of ['node_modules', 'sandbox', 'console'])
-    await symlink(join(projectFolder, name), join(folder, name));
-  return folder;
-}
 
 async function addResource(folder: string): Promise<void> {
   const own = join(folder, 'src/features/contacts');
