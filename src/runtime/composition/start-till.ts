@@ -42,6 +42,7 @@ async function loadCode({ processor }: Config) {
     () => import('#http/docs/components.ts'),
     () => import('#core/platform/metrics.ts'),
     () => import('#http/app.ts'),
+    () => import('#features/features.ts'),
     () => import('./compose-parts.ts'),
     () => import('./compose-services.ts'),
     () => import('./compose-routes.ts'),
