@@ -1,7 +1,9 @@
 /**
- * The load generator: a separate process, so that its CPU time does not count for the service. It creates every request
- * before the measurement. Then each connection sends one request after another, with one in flight.
+ * The load generator: a separate process, so that its CPU time does not count for the service. It creates every
+ * request before the measurement. Then each connection sends one request after another, with one in flight: at once,
+ * or when the request is due.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { median, percentile } from '../lab/numbers.ts';
 import { Connection } from './connection.ts';
 import type { FromGenerator, Job, JobResult, ToGenerator } from './job.ts';
@@ -15,6 +17,8 @@ interface Lane {
 
 interface Queue {
   readonly requests: readonly Buffer[];
+  /** The time between two requests. 0 if none waits. */
+  readonly everyMs: number;
   next: number;
 }
 
@@ -37,7 +41,8 @@ async function prepare(job: Job): Promise<FromGenerator> {
   for (const target of job.targets) {
     const requests = makeRequests(target.requests, Date.now());
     count += requests.length;
-    const queue = { requests, next: 0 };
+    const everyMs = target.perSecond === undefined ? 0 : 1_000 / target.perSecond;
+    const queue = { requests, everyMs, next: 0 };
     for (let number = 0; number < target.connections; number += 1)
       lanes.push({ connection: await Connection.open(target.url), queue });
   }
@@ -64,7 +69,11 @@ async function drive({ expected }: Job, lanes: readonly Lane[]): Promise<JobResu
     lanes.map(async ({ connection, queue }) => {
       for (let index = queue.next++; index < queue.requests.length; index = queue.next++) {
         const request = queue.requests[index] ?? Buffer.alloc(0);
-        const sentAtMs = performance.now();
+        const dueAtMs = queue.everyMs === 0 ? performance.now() : startedAtMs + index * queue.everyMs;
+        const earlyMs = dueAtMs - performance.now();
+        if (earlyMs > 0) await delay(earlyMs);
+        // A timer can be a little early.
+        const sentAtMs = Math.min(dueAtMs, performance.now());
         const { status, body } = await connection.send(request);
         durationsMs.push(performance.now() - sentAtMs);
         statuses[status] = (statuses[status] ?? 0) + 1;

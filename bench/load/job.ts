@@ -11,6 +11,11 @@ export interface LoadTarget {
   readonly url: string;
   readonly connections: number;
   readonly requests: Requests;
+  /**
+   * How many are sent a second, as by callers who know nothing of each other. What is late because all connections wait
+   * counts from when it was due. Without it, each connection sends the next one at once.
+   */
+  readonly perSecond?: number;
 }
 
 export type Requests =
