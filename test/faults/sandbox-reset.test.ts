@@ -107,6 +107,11 @@ const phaseOf = async ({ sql }: Installation) =>
 const countCustomers = async ({ sql }: Installation) =>
   (await sql<{ count: number }>('select count(*)::int from till.customers'))[0]?.count;
 
+/** Whether the overview has counted all events, so that nothing but a reset writes where it has arrived. */
+const isOverviewComplete = async ({ sql }: Installation) =>
+  (await sql('select from till.overview_progress where position >= (select max(position) from till.events)'))
+    .length > 0;
+
 /** Resets while each process serves requests. */
 async function resetUnderLoad(t: TestContext, on: Installation, tills: readonly TillInChild[]) {
   const [till] = tills;
@@ -142,6 +147,7 @@ async function killAmidReset(
 ) {
   await till.post('/customers', { email: 'ada@example.com' });
   const before = await countAudited(till);
+  await until(() => isOverviewComplete(on));
   // Only the deletion of all rows waits for it.
   const lock = await holdRows(on, 'lock table till.overview_progress in share mode');
   const resetting = till.tryPost('/sandbox/reset', {}).catch(() => 'cut');
