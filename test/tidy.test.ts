@@ -266,6 +266,26 @@ test('the adapter imports the port, the model and the platform, and nothing abov
   );
 });
 
+test('an export of src is imported by another file', () => {
+  const imported = files.flatMap(({ path, text }) =>
+    [...text.matchAll(/\{([^{}]*)\}\s*(?:=\s*await import\(\s*|from )'([.#][^']+)'/g)].flatMap(
+      ([, names = '', from = '']) =>
+        [...names.matchAll(/(?:^|,)\s*(?:type )?(\w+)/g)].map(([, name]) => `${pathOf(path, from)} ${name}`),
+    ),
+  );
+  const exported = source
+    .filter(({ path }) => path.startsWith('src/'))
+    .flatMap(({ path, text }) =>
+      [
+        ...text.matchAll(/^export (?:async |abstract )?(?:function\*?|class|const|interface|type) (\w+)/gm),
+      ].map(([, name]) => `${path} ${name}`),
+    );
+  assert.ok(exported.length > 1_000);
+  // The composition root is loaded as a whole, by `start-till.ts`.
+  const loaded = ['src/runtime/composition/compose.ts compose'];
+  assert.deepEqual([...new Set(exported).difference(new Set(imported))], loaded);
+});
+
 test('where only the packages of production are installed, nothing that runs is missing', () => {
   const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const installed = new Set(Object.keys({ ...dependencies, ...optionalDependencies }));

@@ -11,7 +11,7 @@ import { describeResponse, Include, type ListQueryValues, listOf, listQuery } fr
 import { readWithPosition, withoutPosition } from './positions.ts';
 
 /** How a row shows its customer, if a request includes it. */
-export interface IncludedCustomers<Row> {
+interface IncludedCustomers<Row> {
   readonly customerIdOf: (row: Row) => string | null;
   /** Reads the customers of all rows of a page in one statement. Deleted customers are left out. */
   readonly find: (ids: readonly string[]) => Promise<ReadonlyMap<string, object>>;

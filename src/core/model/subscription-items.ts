@@ -17,7 +17,7 @@ export interface PlanQuantity {
 }
 
 /** What the processor bills in a subscription that is not a Till plan. */
-export interface OtherItem {
+interface OtherItem {
   readonly processorPriceId: string;
   /** Null if usage decides what is billed. */
   readonly quantity: number | null;

@@ -221,7 +221,7 @@ function createDatabaseMetrics(create: MetricFactory) {
   };
 }
 
-export interface DatabaseUsage {
+interface DatabaseUsage {
   readonly busy: number;
   readonly idle: number;
   readonly waiting: number;

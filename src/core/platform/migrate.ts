@@ -60,7 +60,7 @@ export async function requireSchema({ url, folder }: Omit<MigrateOptions, 'logge
 }
 
 /** The names of the migrations in the folder, in order. */
-export async function listMigrations(folder: string): Promise<readonly string[]> {
+async function listMigrations(folder: string): Promise<readonly string[]> {
   return (await readdir(folder)).filter((name) => fileNamePattern.test(name)).sort();
 }
 

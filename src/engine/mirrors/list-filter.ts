@@ -20,7 +20,7 @@ interface ColumnFilter {
  * A parameter that selects the rows for which a condition is true. If many requests use it alone, it has a partial
  * index on `created_at` and `id`.
  */
-export interface ConditionFilter {
+interface ConditionFilter {
   /**
    * Returns the SQL of the condition. `add` adds the value of the request to the statement, and returns the SQL of its
    * parameter.

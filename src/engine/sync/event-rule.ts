@@ -9,7 +9,7 @@ export interface RefreshTarget {
 }
 
 /** The facts of a batch about a subject. */
-export type FactsAbout = <S extends Subject>(subject: S) => readonly SubjectFacts[S][];
+type FactsAbout = <S extends Subject>(subject: S) => readonly SubjectFacts[S][];
 
 /** What a resource adds to how its mirrors apply events. */
 export interface EventRule {

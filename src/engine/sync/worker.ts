@@ -129,7 +129,7 @@ export class Worker {
   }
 }
 
-export type Applier = Pick<EventApplier, 'hasDue' | 'startBatch' | 'applyReceived'>;
+type Applier = Pick<EventApplier, 'hasDue' | 'startBatch' | 'applyReceived'>;
 
 /** How soon the worker looks again. A pause takes a fraction of a second. */
 const pauseDelayMs = 100;

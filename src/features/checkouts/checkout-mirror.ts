@@ -258,7 +258,7 @@ interface CheckoutLinks {
 }
 
 /** Undefined if the main plan has no row. */
-export function toCheckout(
+function toCheckout(
   facts: CheckoutFacts,
   { id, customerId, planOf, now }: CheckoutLinks,
 ): Checkout | undefined {

@@ -1,7 +1,7 @@
 import type { Queryable } from '#core/platform/postgres.ts';
 
 /** An external id, the customer that has it or is about to get it, and the claim that reserves it until then. */
-export interface ExternalId {
+interface ExternalId {
   readonly externalId: string;
   readonly customerId: string;
   readonly claimId: string | null;

@@ -320,7 +320,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
 }
 
 /** The id of the row is derived from the processor's id, so that a lost row gets the same id again. */
-export function toChargedPayment(
+function toChargedPayment(
   facts: PaymentFacts,
   { customerId, ...link }: SubscriptionCharge,
   now: Date,

@@ -83,7 +83,7 @@ export function requireAddOn(found: Plan | undefined): Plan {
 }
 
 /** Fails unless the add-on is billed like its main plan. */
-export function requireSameTerms(addOn: Plan, main: Plan): void {
+function requireSameTerms(addOn: Plan, main: Plan): void {
   requireSameCurrency(addOn, main);
   const [interval, mainInterval] = [intervalOf(addOn), intervalOf(main)];
   if (interval !== mainInterval) throw intervalMismatch(addOn.processorPriceId, interval, mainInterval);

@@ -49,7 +49,7 @@ export function explainCodeRefusal(error: unknown, code: string | undefined): un
   return isAboutCode ? promotionCodeInvalid(error.message) : error;
 }
 
-export function promotionCodeInvalid(reason?: string): Failure {
+function promotionCodeInvalid(reason?: string): Failure {
   return new Failure(
     'promotion_code_invalid',
     reason ?? 'The promotion code does not exist, has expired or was used up, or is for another customer.',

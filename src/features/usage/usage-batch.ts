@@ -27,7 +27,7 @@ export interface TimedUsage {
 }
 
 /** The earlier terms of subscriptions, by the ids of the subscriptions. */
-export type PastPeriods = ReadonlyMap<string, readonly PastPeriod[]>;
+type PastPeriods = ReadonlyMap<string, readonly PastPeriod[]>;
 
 export interface BatchWindow extends CounterWindow {
   readonly meterKey: string;
@@ -181,7 +181,7 @@ interface Clocks {
 }
 
 /** The times that events may have, inclusive. */
-export interface TimeRange {
+interface TimeRange {
   readonly from: Instant;
   readonly to: Instant;
 }

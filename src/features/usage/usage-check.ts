@@ -10,7 +10,7 @@ interface CheckParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly usageRetentionDays: number;
 }
 
-export interface UsageCheckResult {
+interface UsageCheckResult {
   readonly customers: number;
   readonly wrong: readonly WrongCounter[];
 }

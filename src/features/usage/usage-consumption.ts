@@ -147,7 +147,7 @@ function refusalOf(code: 'customer_not_found' | 'meter_not_found' | 'meter_archi
 }
 
 /** A quantity that is counted only if it fits. */
-export interface Wanted extends Omit<NewUsage, 'window'> {
+interface Wanted extends Omit<NewUsage, 'window'> {
   readonly window: BatchWindow;
   /** The value of the window's counter when the request was read. */
   readonly usedBefore: number;
@@ -156,7 +156,7 @@ export interface Wanted extends Omit<NewUsage, 'window'> {
   readonly isArchived: boolean;
 }
 
-export interface Consumption {
+interface Consumption {
   readonly allowed: boolean;
   readonly used: number;
   readonly limit: number | null;
@@ -164,14 +164,14 @@ export interface Consumption {
   readonly resetsAt: Date;
 }
 
-export type Outcome = Consumption | Failure;
+type Outcome = Consumption | Failure;
 
 /**
  * Decides about each quantity in turn, under the locks of the counters, and counts those that fit. All of them are
  * added first, in one statement, because usually all fit. Quantities that do not fit are removed again before the
  * commit.
  */
-export function admit(parts: UsageParts, wanted: readonly Wanted[]): Promise<ReadonlyMap<Wanted, Outcome>> {
+function admit(parts: UsageParts, wanted: readonly Wanted[]): Promise<ReadonlyMap<Wanted, Outcome>> {
   const { database, store, clock } = parts;
   const windows = [...new Map(wanted.map(({ window }) => [windowKey(window), window])).values()];
   const places = new Map(windows.map((window, place) => [windowKey(window), place]));
@@ -280,11 +280,11 @@ function counterOf(counters: OpenCounters, { window }: Wanted): OpenCounter {
 }
 
 /** Exact for every number: a limit is below 2^53, and a number that exceeds it does not fit, however it is rounded. */
-export function fits({ limit }: BatchWindow, used: number | bigint, quantity: number): boolean {
+function fits({ limit }: BatchWindow, used: number | bigint, quantity: number): boolean {
   return limit === null || Number(used) + quantity <= limit;
 }
 
-export function consumptionOf(
+function consumptionOf(
   { limit, endsAt }: BatchWindow,
   allowed: boolean,
   exact: number | bigint,
@@ -294,7 +294,7 @@ export function consumptionOf(
 }
 
 /** The outcome for an id that was counted before. */
-export function repeated(first: StoredUsage, wanted: Wanted, used: number | bigint): Outcome {
+function repeated(first: StoredUsage, wanted: Wanted, used: number | bigint): Outcome {
   if (isSameUsage(first, wanted, wanted.window)) return consumptionOf(wanted.window, true, used);
   return new Failure(
     'id_reused',

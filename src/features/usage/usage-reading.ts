@@ -41,7 +41,7 @@ interface EventQuery extends DayQuery {
   readonly limit: number;
 }
 
-export interface UsageEvent extends Omit<ListedUsage, 'meterId' | 'atMicros' | 'place'> {
+interface UsageEvent extends Omit<ListedUsage, 'meterId' | 'atMicros' | 'place'> {
   /** The key of the meter. */
   readonly meter: string;
 }

@@ -51,7 +51,7 @@ interface Rejection {
   readonly code: RejectionCode;
 }
 
-export interface RecordedUsage {
+interface RecordedUsage {
   readonly recorded: number;
   readonly duplicates: number;
   readonly rejected: readonly Rejection[];

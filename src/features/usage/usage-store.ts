@@ -73,7 +73,7 @@ interface AddedRow extends Omit<AddedBatch, 'counters'> {
 }
 
 /** Which counters `add` changes, and returns. */
-export type AddedCounters =
+type AddedCounters =
   /** The counters to which a quantity was added. Returns those that have just reached their limit. */
   | 'reached'
   /** All, so that their locks are held. Returns all of them. */

@@ -48,7 +48,7 @@ export const ProblemSchema = Type.Object(
   { title: 'Problem', description: 'A problem as RFC 9457 defines it.' },
 );
 
-export type Problem = Static<typeof ProblemSchema>;
+type Problem = Static<typeof ProblemSchema>;
 
 interface ProblemResponse {
   readonly status: number;

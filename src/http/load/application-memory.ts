@@ -76,7 +76,7 @@ function tooMuch(name: string): Failure {
 }
 
 /** Of one application: several of the largest pages, or hundreds of usual ones. */
-export const unsentBytesMax = 33_554_432;
+const unsentBytesMax = 33_554_432;
 /** Of all together. */
 const unsentBytesMaxOfAll = 2 * unsentBytesMax;
 /** Smaller responses fit the buffers of their connections. */

@@ -99,7 +99,7 @@ function kindOf(request: FastifyRequest): keyof OverloadLimits | undefined {
 }
 
 /** Whether a body follows the headers. */
-export function hasBody({ headers }: IncomingMessage): boolean {
+function hasBody({ headers }: IncomingMessage): boolean {
   const length = headers['content-length'];
   return (length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined;
 }

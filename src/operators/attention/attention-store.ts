@@ -9,7 +9,7 @@ const totalMax = 10_000;
 const settlingTime = `interval '5 minutes'`;
 
 /** Items of one kind that need attention. */
-export interface Urgent<Item> {
+interface Urgent<Item> {
   /** At most `totalMax`. */
   readonly total: number;
   /** The most urgent first. */
@@ -23,7 +23,7 @@ interface AttentionCustomer {
   readonly name: string | null;
 }
 
-export interface UrgentDispute {
+interface UrgentDispute {
   readonly paymentId: string;
   readonly amount: number;
   readonly currency: string;
@@ -34,7 +34,7 @@ export interface UrgentDispute {
   readonly customer: AttentionCustomer | null;
 }
 
-export interface UrgentSubscription {
+interface UrgentSubscription {
   readonly subscriptionId: string;
   readonly planId: string;
   readonly planName: string;
@@ -44,7 +44,7 @@ export interface UrgentSubscription {
   readonly customer: AttentionCustomer | null;
 }
 
-export interface UrgentEndpoint {
+interface UrgentEndpoint {
   readonly id: string;
   readonly url: string;
   readonly description: string | null;
@@ -58,7 +58,7 @@ type UrgentWebhookEvent = Pick<
   'id' | 'type' | 'objectId' | 'attempts' | 'lastError' | 'createdAt' | 'receivedAt'
 >;
 
-export interface UrgentClaim {
+interface UrgentClaim {
   readonly operation: string;
   readonly objectId: string;
   readonly parentId: string | null;

@@ -44,7 +44,7 @@ import { listPrices, writePlanSettings } from './write-plan-settings.ts';
 /** Far more than the restarts or failovers of the database during one import. */
 const lostJobsMax = 20;
 
-export interface ImportedList {
+interface ImportedList {
   readonly name: string;
   open(facts: ImportFacts): Stage<unknown>;
 }

@@ -72,7 +72,7 @@ export interface PlanReader {
   find(db: Queryable, ids: readonly string[]): Promise<readonly (PricedPlan & { readonly id: string })[]>;
 }
 
-export type Plans = ReadonlyMap<string, PricedPlan>;
+type Plans = ReadonlyMap<string, PricedPlan>;
 
 /** The plans whose prices these objects need. The price of a plan never changes. */
 export async function findPrices(db: Queryable, plans: PlanReader, drafts: readonly Draft[]): Promise<Plans> {

@@ -8,7 +8,7 @@ export interface DayRange {
 }
 
 /** A leap year, so that a year can always be compared with itself. */
-export const daysMax = 366;
+const daysMax = 366;
 export const daysDefault = 30;
 const dayMs = 86_400_000;
 

@@ -29,7 +29,7 @@ interface Waiting {
 }
 
 /** What happens to calls, for the metrics. */
-export interface PaceObserver {
+interface PaceObserver {
   readonly waiting: (priority: Priority, change: 1 | -1) => void;
   readonly began: (priority: Priority, waitedMs: number) => void;
   readonly refused: (priority: Priority) => void;

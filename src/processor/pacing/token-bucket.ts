@@ -1,5 +1,5 @@
 /** A limit of calls a second, as a bucket: what it holds when it is full, and what flows into it. */
-export interface BucketSize {
+interface BucketSize {
   readonly capacity: number;
   readonly perSecond: number;
 }

@@ -19,7 +19,7 @@ export interface EventCalls {
   countUndelivered(time: { readonly since: Date; readonly until: Date }): Promise<number>;
 }
 
-export interface EventPage {
+interface EventPage {
   readonly events: readonly ProcessorEvent[];
   /** Null on the last page. */
   readonly cursor: string | null;

@@ -189,7 +189,7 @@ export interface NewPayment {
   readonly metadata?: Metadata;
 }
 
-export interface NewCapture {
+interface NewCapture {
   readonly mark: RequestMark;
   readonly processorPaymentIntentId: string;
   /** Null for the whole authorised amount. */

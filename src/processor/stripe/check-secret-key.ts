@@ -7,7 +7,7 @@ interface SecretKeySettings {
 /** The real API, which moves real money. */
 export const publicApiBase = new URL('https://api.stripe.com');
 
-export interface SecretKeyWarning {
+interface SecretKeyWarning {
   readonly message: string;
   /** What the operator should do about it. */
   readonly action: string;

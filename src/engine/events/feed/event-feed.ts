@@ -19,7 +19,7 @@ const readsMax = 3;
 const pageTimeMs = 1_000;
 
 /** Some events in the order of the feed. All events up to its position have been checked. */
-export interface FeedBatch extends FeedPoint {
+interface FeedBatch extends FeedPoint {
   readonly events: readonly FeedEvent[];
   /** The last event that was checked, whether it was selected or not. Undefined if there was none. */
   readonly last: EventPlace | undefined;

@@ -31,7 +31,7 @@ const object = (description: string) =>
     description,
   });
 
-export type EventSchema = ReturnType<typeof eventSchema>;
+type EventSchema = ReturnType<typeof eventSchema>;
 
 export function eventSchema({ types, objectTypes }: EventNames) {
   return component('Event', {

@@ -102,7 +102,7 @@ export async function readTarget(
   return targetOf(found, change, plans, await mirror.findPlans(database, found.subscription));
 }
 
-export function targetOf(
+function targetOf(
   found: ChangeableSubscription,
   change: WantedTerms,
   plans: ChangePlans,
@@ -279,7 +279,7 @@ interface WantedItems {
   readonly addOns: readonly WantedItem[];
 }
 
-export interface ItemChanges {
+interface ItemChanges {
   /** Empty if the items are as wanted. */
   readonly changes: readonly ItemChange[];
   /** The item of the main plan after the change. Null if it is new. */

@@ -118,7 +118,7 @@ const daysPerInterval = { day: 1, week: 7 } as const;
 const monthsPerInterval = { month: 1, year: 12 } as const;
 
 /** The end of a plan's period. In a month that is too short, the period ends on the last day. */
-export function periodEndOf(
+function periodEndOf(
   start: Date,
   { interval, intervalCount }: Pick<Plan, 'interval' | 'intervalCount'>,
 ): Date {

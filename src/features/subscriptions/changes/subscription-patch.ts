@@ -9,7 +9,7 @@ import { parseAddOns } from '../add-ons.ts';
  */
 export const prorations = ['nextInvoice', 'invoice', 'none'] as const;
 
-export type Proration = (typeof prorations)[number];
+type Proration = (typeof prorations)[number];
 
 /** A limit of Till's API, enough for every team that pays by card. */
 export const quantityMax = 1_000_000;

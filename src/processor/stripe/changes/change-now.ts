@@ -184,7 +184,7 @@ export async function dropPendingChange(
  * Voids the invoice of a change, and restores what it has taken. If the invoice was paid meanwhile, the change has been
  * applied.
  */
-export async function voidChangeInvoice(
+async function voidChangeInvoice(
   context: AdapterContext,
   processorInvoiceId: string,
   idempotencyKey: string,

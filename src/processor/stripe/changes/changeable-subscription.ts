@@ -181,7 +181,7 @@ const restoredInvoicesKey = 'till_restored';
  */
 const restoredInvoicesMax = 10;
 
-export function restoredInvoicesOf(object: WireObject): readonly string[] {
+function restoredInvoicesOf(object: WireObject): readonly string[] {
   const ids = fieldsOf(object)?.[restoredInvoicesKey];
   return typeof ids === 'string' ? ids.split(' ') : [];
 }

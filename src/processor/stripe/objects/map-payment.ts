@@ -109,7 +109,7 @@ export function mapCharge(value: unknown, asOf: AsOf): ChargeFacts | null {
 }
 
 /** The latest charge of a payment intent: null if it has none, undefined if the response only contains its id. */
-export function latestChargeOf(intent: WireObject, asOf: AsOf): Charge | null | undefined {
+function latestChargeOf(intent: WireObject, asOf: AsOf): Charge | null | undefined {
   const latest = intent.has('latest_charge') ? intent.raw('latest_charge') : undefined;
   if (latest === null) return null;
   if (latest === undefined || typeof latest === 'string') return undefined;

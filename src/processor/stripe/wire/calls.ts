@@ -244,7 +244,7 @@ const waitingShare = 0.6;
 const longRunPatienceMs = 60_000;
 
 /** The place of one call among all calls that wait for the processor, or are in progress. */
-export class CallPlace {
+class CallPlace {
   readonly #pacer: CallPacer;
   readonly #deadlineMs: number;
   readonly #call: PacedCall;
