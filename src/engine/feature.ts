@@ -3,7 +3,9 @@ import type { OperationTag } from '#http/docs/docs.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { EventTypes } from './events/event.ts';
 import type { ObjectKind } from './events/outbox/object-kind.ts';
+import type { ErasedFields } from './events/outbox/personal-data.ts';
 import type { SweptOperation } from './idempotency/sweeper.ts';
+import type { OwnedRows } from './mirrors/erased-store.ts';
 import type { CountedRows } from './mirrors/list.ts';
 import type { SearchSource } from './search/search-source.ts';
 import type { ComparedList } from './sync/compared-list.ts';
@@ -11,6 +13,7 @@ import type { EventRule } from './sync/event-rule.ts';
 import type { ImportList } from './sync/import-stage.ts';
 import type { MirrorsBySubject } from './sync/mirrors-by-subject.ts';
 import type { StaleMirror } from './sync/recovery.ts';
+import type { SearchedRows } from './webhooks/erasure.ts';
 
 /**
  * Everything that a resource announces to the rest of the service. `Context` is what it needs of the composition: the
@@ -28,6 +31,12 @@ export interface Feature<Context = never> {
   readonly kinds?: (context: Context) => readonly ObjectKind[];
   /** The mirrors that apply events of the processor, in the order in which every transaction locks their tables. */
   readonly subjects?: (context: Context) => Partial<MirrorsBySubject>;
+  /** The personal data in its rows, which the deletion of their customer erases. */
+  readonly owned?: readonly OwnedRows[];
+  /** What the API and the events then show in place of it, by the types of its objects. */
+  readonly erased?: Readonly<Record<string, ErasedFields>>;
+  /** Personal data that is searched for and erased after the deletion. */
+  readonly searched?: readonly SearchedRows[];
   readonly rules?: (context: Context) => readonly EventRule[];
   /** How a search finds its objects, by their type. */
   readonly search?: Readonly<Record<string, (context: Context) => readonly SearchSource[]>>;

@@ -1,4 +1,6 @@
 import { type EventTypes, namesOf } from '#engine/events/event.ts';
+import type { ErasedFields } from '#engine/events/outbox/personal-data.ts';
+import type { OwnedRows } from '#engine/mirrors/erased-store.ts';
 import { checkoutFeature } from './checkouts/checkout-feature.ts';
 import { customerFeature } from './customers/customer-feature.ts';
 import { invoiceFeature } from './invoices/invoice-feature.ts';
@@ -34,6 +36,15 @@ export const eventNames = namesOf(eventTypes);
 
 /** All lists that are compared with the processor, by the names of the resources. */
 export const lists = Object.fromEntries(features.flatMap((feature) => Object.entries(feature.lists ?? {})));
+
+/** The personal data of customers, in the order in which a deletion locks the tables. */
+export const ownedRows = features.flatMap<OwnedRows>(({ owned = [] }) => owned);
+
+/** What the API shows in place of personal data, by the types of the objects. */
+export const erasedFields: Readonly<Record<string, ErasedFields>> = Object.assign(
+  {},
+  ...features.map(({ erased }) => erased),
+);
 
 /** The types of the objects that a search finds. */
 export const foundTypes = features.flatMap(({ search }) => Object.keys(search ?? {}));

@@ -11,7 +11,7 @@ import { startBackend } from '../support/backend.ts';
 import { readSuccess } from '../support/client.ts';
 import { copyProject } from '../support/copied-project.ts';
 import type { EventPage } from '../support/event-feed.ts';
-import type { PageBody } from '../support/objects.ts';
+import type { CustomerBody, PageBody } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import { backendEnvironment } from '../support/till-in-child.ts';
 import { until } from '../support/until.ts';
@@ -23,6 +23,13 @@ const made: Feature<FeatureContext> = contactFeature;
 interface Resync {
   readonly status: string;
   readonly progress: readonly { readonly resource: string; readonly corrected: number }[];
+}
+
+interface ContactBody {
+  readonly id: string;
+  readonly email: string | null;
+  readonly name: string | null;
+  readonly updatedAt: string;
 }
 
 interface Document {
@@ -40,18 +47,20 @@ test('a resource is a folder, an entry in the list of features and a migration: 
   t.after(() => rm(folder, { recursive: true }));
   await addResource(folder);
   const backend = await startBackend(t);
-  const till = await startTill({
-    in: 'child',
-    on: backend,
-    command: [process.execPath, join(folder, 'src/main.ts')],
-  });
-  const contacts = async () => (await till.get<PageBody<{ id: string; email: string }>>('/contacts')).data;
+  const start = () =>
+    startTill({
+      in: 'child',
+      on: backend,
+      command: [process.execPath, join(folder, 'src/main.ts')],
+    });
+  const till = await start();
+  const contacts = async () => (await till.get<PageBody<ContactBody>>('/contacts')).data;
 
   const document = await readSuccess<Document>(await till.fetch('/api/docs/openapi.json'));
   for (const tag of made.tags ?? []) assert.ok(document.tags.some((one) => isSame(one, tag)));
   assert.ok('Contact' in document.components.schemas);
 
-  await till.post('/customers', { email: 'ada@example.com', name: 'Ada' });
+  const customer = await till.post<CustomerBody>('/customers', { email: 'ada@example.com', name: 'Ada' });
   assert.deepEqual(await contacts(), []);
   const { id } = await till.post<{ id: string }>('/resyncs');
   const read = () => till.get<Resync>(`/resyncs/${id}`);
@@ -78,6 +87,15 @@ test('a resource is a folder, an entry in the list of features and a migration: 
     'ada@example.com',
     'foreign@example.com',
   ]);
+
+  await till.fetch(`/api/v1/customers/${customer.id}`, { method: 'DELETE' });
+  const erased = (await contacts()).find((one) => one.id === ada.id);
+  assert.deepEqual([erased?.email, erased?.name], [null, null]);
+  const about = () => till.get<EventPage>(`/events?objectId=${ada.id}`);
+  assert.deepEqual((await about()).data.at(-1)?.previous, { updatedAt: ada.updatedAt });
+  // The search for personal data runs at the start.
+  await start();
+  await until(async () => !JSON.stringify(await about()).includes('ada@example.com'));
 });
 
 async function addResource(folder: string): Promise<void> {

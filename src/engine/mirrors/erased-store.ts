@@ -1,10 +1,24 @@
 import type { Transaction } from '#core/platform/postgres.ts';
 import type { Table } from '#core/platform/table.ts';
 
+/** Rows that belong to customers, and their columns with personal data. */
+export interface OwnedRows {
+  readonly table: Table<{ readonly id: string; readonly updatedAt: Date }>;
+  readonly columns: readonly string[];
+}
+
+/** Erases the personal data in the rows that belong to deleted customers. No later facts set it again. */
+export async function eraseOwned(
+  tx: Transaction,
+  owned: readonly OwnedRows[],
+  customerIds: readonly string[],
+): Promise<void> {
+  for (const rows of owned) await eraseColumns(tx, rows, customerIds);
+}
+
 interface OwnedRow {
   readonly id: string;
-  readonly metadata: unknown;
-  readonly updatedAt: Date;
+  readonly updatedBefore: Date;
 }
 
 /**
@@ -13,19 +27,16 @@ interface OwnedRow {
  */
 const erasedMetadata = { erased: '' };
 
-/**
- * Erases the metadata of the rows that belong to deleted customers, and other columns with personal data. No later
- * facts set it again.
- */
-export async function eraseOwned<Row extends OwnedRow>(
+async function eraseColumns(
   tx: Transaction,
-  { name, ownColumns }: Table<Row>,
+  { table: { name, ownColumns }, columns }: OwnedRows,
   customerIds: readonly string[],
-  otherColumns: readonly string[] = [],
 ): Promise<void> {
-  const isFilled = ["one.metadata <> '{}'", ...otherColumns.map((column) => `one.${column} is not null`)];
-  const erased = ['metadata', ...otherColumns].map((column) => `${column} = null`);
-  const rows = await tx.query<Row & { readonly updatedBefore: Date }>(
+  const isFilled = columns.map((column) =>
+    column === 'metadata' ? "one.metadata <> '{}'" : `one.${column} is not null`,
+  );
+  const erased = columns.map((column) => `${column} = null`);
+  const rows = await tx.query<OwnedRow>(
     `with owned as (
        select one.id, one.updated_at, customers.updated_at as erased_at from till.${name} one
        join till.customers on customers.id = one.customer_id
@@ -36,6 +47,7 @@ export async function eraseOwned<Row extends OwnedRow>(
      from owned where ${name}.id = owned.id returning ${ownColumns}, owned.updated_at as "updatedBefore"`,
     [customerIds],
   );
-  const before = rows.map((row) => ({ ...row, metadata: erasedMetadata, updatedAt: row.updatedBefore }));
+  const hidden = columns.includes('metadata') ? { metadata: erasedMetadata } : {};
+  const before = rows.map((row) => ({ ...row, ...hidden, updatedAt: row.updatedBefore }));
   tx.written.addChanged(name, rows, before);
 }

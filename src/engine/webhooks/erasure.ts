@@ -10,8 +10,8 @@ import {
 
 /** Few enough that a batch of payloads of the maximum size fits into memory. */
 const eventsPerBatch = 100;
-/** Usage events are small: a batch takes a few tens of milliseconds. */
-const usageEventsPerBatch = 1_000;
+/** These rows are small, such as usage events: a batch takes a few tens of milliseconds. */
+const rowsPerBatch = 1_000;
 /** A million events of deleted customers per run: far more than expected. The limit ensures that every run ends. */
 const batchesPerRunMax = 10_000;
 /** If this many customers cannot be erased, the cause is probably the same for all. */
@@ -28,7 +28,7 @@ interface ErasureParts {
   readonly store: ErasureStore;
   readonly processor: Processor;
   readonly customers: DeletedCustomers;
-  /** The events for applications, their deliveries, and what customers have used. */
+  /** The events for applications, their deliveries, and what features keep. */
   readonly events: {
     eraseOfCustomer(
       db: Database,
@@ -36,12 +36,16 @@ interface ErasureParts {
     ): Promise<{ readonly count: number; readonly last: number | null }>;
   };
   readonly deliveries: { eraseResponses(db: Database, customerId: string, limit: number): Promise<number> };
-  readonly usage: {
-    eraseOfCustomer(
-      tx: Transaction,
-      search: { readonly customerId: string; readonly from: string | null; readonly limit: number },
-    ): Promise<{ readonly count: number; readonly last: string | null }>;
-  };
+  readonly searched: readonly SearchedRows[];
+}
+
+/** Rows without a mirror in which the data of a deleted customer is searched for, once no request adds any. */
+export interface SearchedRows {
+  /** Erases the next rows, beginning with those of the time at which the last batch ended. */
+  eraseOfCustomer(
+    tx: Transaction,
+    search: { readonly customerId: string; readonly from: string | null; readonly limit: number },
+  ): Promise<{ readonly count: number; readonly last: string | null }>;
 }
 
 /** A deleted customer whose data is searched for. */
@@ -122,9 +126,8 @@ export class Erasure {
 
   /** The steps that remove the data of a customer from each table. */
   #searchesFor({ id, processorCustomerId, isSearched }: DeletedCustomer): readonly EraseBatch[] {
-    const { database, store, events, deliveries, usage } = this.#parts;
+    const { database, store, events, deliveries, searched } = this.#parts;
     let last = 0;
-    let from: string | null = null;
     return [
       ...eventsOfCustomer.map((about) =>
         this.#rewriter((tx, after) =>
@@ -138,16 +141,20 @@ export class Erasure {
         return batch.count === eventsPerBatch;
       },
       async () => (await deliveries.eraseResponses(database, id, eventsPerBatch)) >= eventsPerBatch,
-      // A repeated batch may have read the customer before the deletion. It must still find the ids of its events, or
-      // it would count them again. It ends long before the second search.
-      async () => {
-        if (!isSearched) return false;
-        const search = { customerId: id, from, limit: usageEventsPerBatch };
-        const batch = await database.transaction((tx) => usage.eraseOfCustomer(tx, search));
-        from = batch.last;
-        return batch.count === usageEventsPerBatch;
-      },
+      // A repeated batch of usage may have read the customer before the deletion. It must still find the ids of its
+      // events, or it would count them again. It ends long before the second search.
+      ...(isSearched ? searched : []).map((rows) => this.#eraser(id, rows)),
     ];
+  }
+
+  #eraser(customerId: string, rows: SearchedRows): EraseBatch {
+    let from: string | null = null;
+    return async () => {
+      const search = { customerId, from, limit: rowsPerBatch };
+      const batch = await this.#parts.database.transaction((tx) => rows.eraseOfCustomer(tx, search));
+      from = batch.last;
+      return batch.count === rowsPerBatch;
+    };
   }
 
   /** Rewrites the events that `lock` finds after those of the last batch. */

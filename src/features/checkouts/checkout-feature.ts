@@ -1,3 +1,4 @@
+import { erasedMetadata } from '#engine/events/outbox/personal-data.ts';
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
 import type { Processor } from '#processor/port/processor.ts';
@@ -7,7 +8,7 @@ import type { CheckoutMirror } from './checkout-mirror.ts';
 import { registerCheckoutRoutes } from './checkout-routes.ts';
 import { checkoutSources } from './checkout-search.ts';
 import type { CheckoutService } from './checkout-service.ts';
-import { type CheckoutStore, checkoutList } from './checkout-store.ts';
+import { type CheckoutStore, checkoutList, ownedCheckouts } from './checkout-store.ts';
 
 interface Context {
   readonly stores: { readonly checkouts: CheckoutStore };
@@ -29,6 +30,8 @@ export const checkoutFeature: Feature<Context> = {
   events: [checkoutEvents],
   kinds: () => [checkoutKind],
   subjects: ({ mirrors }) => ({ checkout: mirrors.checkouts }),
+  owned: [ownedCheckouts],
+  erased: { checkout: erasedMetadata },
   search: { checkout: ({ stores }) => checkoutSources(stores.checkouts) },
   lists: {
     // Only the open checkouts. An import adopts none of them.

@@ -1,7 +1,7 @@
 import type { Checkout } from '#core/model/checkout.ts';
 import type { DescribedEvent } from '#engine/events/event.ts';
 import { objectKind } from '#engine/events/outbox/object-kind.ts';
-import { belongingFields } from '#engine/events/outbox/personal-data.ts';
+import { erasedMetadata } from '#engine/events/outbox/personal-data.ts';
 import { type CheckoutView, checkoutView } from './checkout-fields.ts';
 
 export const checkoutEvents = {
@@ -27,7 +27,7 @@ export const checkoutKind = objectKind({
     id: row.id,
     customerId: row.customerId,
     view: checkoutView(row),
-    erased: row.metadata === null ? belongingFields : [],
+    erased: row.metadata === null ? Object.keys(erasedMetadata) : [],
     ids: [row.id, row.processorCheckoutSessionId],
   }),
   typeOf: checkoutEventType,

@@ -2,7 +2,7 @@ import type { Checkout } from '#core/model/checkout.ts';
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import { defineTable } from '#core/platform/table.ts';
-import { eraseOwned } from '#engine/mirrors/erased-store.ts';
+import type { OwnedRows } from '#engine/mirrors/erased-store.ts';
 import type { List } from '#engine/mirrors/list.ts';
 import { byId, byText } from '#engine/mirrors/list-filter.ts';
 import { listPage } from '#engine/mirrors/list-page.ts';
@@ -18,6 +18,8 @@ export const checkoutList: List<Checkout> = {
   owner: 'customerId',
   filters: { customerId: byId('customer_id'), status: byText('status') },
 };
+
+export const ownedCheckouts: OwnedRows = { table: checkoutTable, columns: ['metadata'] };
 
 export interface OwnedCheckout extends Checkout {
   readonly isOwnerDeleted: boolean;
@@ -106,10 +108,6 @@ export class CheckoutStore extends MirrorStore<Checkout> {
       tx,
       unpaid.map((before) => ({ before, after: { ...before, paymentStatus: 'paid', updatedAt: now } })),
     );
-  }
-
-  eraseOwned(tx: Transaction, customerIds: readonly string[]): Promise<void> {
-    return eraseOwned(tx, checkoutTable, customerIds);
   }
 
   list(db: Queryable, request: ListRequest): Promise<ListPage<Checkout>> {

@@ -2,7 +2,7 @@ import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
 import type { ResyncScope, UnlistedObjects } from '#engine/sync/compared-list.ts';
 import { adoptingCustomers, customerStage, type StageParts } from './customer-import.ts';
-import { customerEvents, customerKind } from './customer-kind.ts';
+import { customerEvents, customerKind, erasedCustomer } from './customer-kind.ts';
 import { registerCustomerRoutes } from './customer-routes.ts';
 import { customerSources } from './customer-search.ts';
 import type { CustomerService } from './customer-service.ts';
@@ -27,6 +27,7 @@ export const customerFeature: Feature<Context> = {
   events: [customerEvents],
   kinds: () => [customerKind],
   subjects: ({ mirrors }) => ({ customer: mirrors.customers }),
+  erased: { customer: erasedCustomer },
   search: { customer: ({ stores }) => customerSources(stores.customers) },
   lists: {
     customer: {

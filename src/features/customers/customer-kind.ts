@@ -1,6 +1,5 @@
 import type { Customer } from '#core/model/customer.ts';
 import { objectKind } from '#engine/events/outbox/object-kind.ts';
-import { personalFields } from '#engine/events/outbox/personal-data.ts';
 import { customerView } from './customer-fields.ts';
 
 export const customerEvents = {
@@ -13,6 +12,9 @@ export const customerEvents = {
   },
 } as const;
 
+/** What the API shows in place of the personal data of a customer. */
+export const erasedCustomer = { email: '', name: null, phone: null, externalId: null, metadata: {} };
+
 export const customerKind = objectKind({
   events: customerEvents,
   table: 'customers',
@@ -21,7 +23,7 @@ export const customerKind = objectKind({
     customerId: row.id,
     view: customerView(row),
     isVisible: row.deletedAt === null,
-    erased: row.deletedAt === null ? [] : personalFields,
+    erased: row.deletedAt === null ? [] : Object.keys(erasedCustomer),
     ids: [row.id, row.processorCustomerId],
   }),
   typeOf: (_before, _after, isVisible) => (isVisible ? 'customer.updated' : 'customer.deleted'),

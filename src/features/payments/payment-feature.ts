@@ -1,4 +1,5 @@
 import type { Metrics } from '#core/platform/metrics.ts';
+import { erasedMetadata } from '#engine/events/outbox/personal-data.ts';
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
 import type { ResyncScope, UnlistedObjects } from '#engine/sync/compared-list.ts';
@@ -15,7 +16,7 @@ import { registerPaymentRoutes } from './payment-routes.ts';
 import { paymentRule } from './payment-rule.ts';
 import { paymentSources, refundSources } from './payment-search.ts';
 import type { PaymentService } from './payment-service.ts';
-import { type PaymentStore, paymentList } from './payment-store.ts';
+import { ownedPayments, type PaymentStore, paymentList } from './payment-store.ts';
 import { registerPaymentUpdateRoutes } from './payment-update-routes.ts';
 import { adoptingRefunds, disputeStage, refundStage } from './refund-import.ts';
 import { refundEvents, refundKind } from './refund-kind.ts';
@@ -63,6 +64,8 @@ export const paymentFeature: Feature<Context> = {
     refund: refunds,
     refundedPayment: refunds.ofPayments,
   }),
+  owned: [ownedPayments],
+  erased: { payment: erasedMetadata },
   rules: ({ mirrors, metrics }) => [
     paymentRule({ payments: mirrors.payments, countFailedPayment: () => metrics.paymentsFailed.inc() }),
   ],

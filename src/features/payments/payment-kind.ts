@@ -1,7 +1,7 @@
 import type { Payment } from '#core/model/payment.ts';
 import { isSameValue } from '#core/model/transition.ts';
 import { idsOf, objectKind } from '#engine/events/outbox/object-kind.ts';
-import { belongingFields } from '#engine/events/outbox/personal-data.ts';
+import { erasedMetadata } from '#engine/events/outbox/personal-data.ts';
 import { type PaymentView, paymentView } from './payment-fields.ts';
 
 export const paymentEvents = {
@@ -29,7 +29,7 @@ export const paymentKind = objectKind({
     id: row.id,
     customerId: row.customerId,
     view: paymentView(row),
-    erased: row.metadata === null ? belongingFields : [],
+    erased: row.metadata === null ? Object.keys(erasedMetadata) : [],
     ids: idsOf(
       row.id,
       row.processorPaymentIntentId,

@@ -2,7 +2,7 @@ import type { FilterValues, ListPage, ListRequest } from '#core/model/list-reque
 import type { Payment } from '#core/model/payment.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import { anyOf, defineTable } from '#core/platform/table.ts';
-import { eraseOwned } from '#engine/mirrors/erased-store.ts';
+import type { OwnedRows } from '#engine/mirrors/erased-store.ts';
 import { type CurrencyAmounts, findByAmounts } from '#engine/mirrors/find-by-amounts.ts';
 import type { Facets, List } from '#engine/mirrors/list.ts';
 import {
@@ -87,6 +87,8 @@ export const paymentList: List<Payment> = {
   filters: { ...ownerFilters, ...otherFilters },
   facets: facetsOf(`not (${isCharged})`),
 };
+
+export const ownedPayments: OwnedRows = { table: paymentTable, columns: ['metadata'] };
 
 /** Payments name their subscription by the processor's id, like the invoices that they pay. */
 const subscriptionKey = (id: string) =>
@@ -193,10 +195,6 @@ export class PaymentStore extends MirrorStore<Payment> {
   async markChecked(db: Queryable, key: string): Promise<void> {
     const sql = 'update till.payments set checked_at = now() where processor_payment_intent_id = $1';
     await db.query(sql, [key]);
-  }
-
-  eraseOwned(tx: Transaction, customerIds: readonly string[]): Promise<void> {
-    return eraseOwned(tx, paymentTable, customerIds);
   }
 
   /** The number of payments that were disputed. Slow for many millions of rows. */

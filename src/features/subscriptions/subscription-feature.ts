@@ -7,12 +7,12 @@ import { registerEntitlementRoutes } from './entitlements/entitlement-routes.ts'
 import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { registerSubscriptionPaymentRoutes } from './paying/subscription-payment-routes.ts';
 import { adoptingSubscriptions, type StageParts, subscriptionStage } from './subscription-import.ts';
-import { subscriptionEvents, subscriptionKind } from './subscription-kind.ts';
+import { erasedSubscription, subscriptionEvents, subscriptionKind } from './subscription-kind.ts';
 import { registerSubscriptionRoutes } from './subscription-routes.ts';
 import { subscriptionRule } from './subscription-rule.ts';
 import { subscriptionSources } from './subscription-search.ts';
 import type { SubscriptionService } from './subscription-service.ts';
-import { type SubscriptionStore, subscriptionList } from './subscription-store.ts';
+import { ownedSubscriptions, type SubscriptionStore, subscriptionList } from './subscription-store.ts';
 
 interface Context extends StageParts {
   readonly stores: { readonly subscriptions: SubscriptionStore };
@@ -43,6 +43,8 @@ export const subscriptionFeature: Feature<Context> = {
     voidedInvoice: subscriptions.ofVoidedInvoices,
     detachedMethod: subscriptions.ofDetachedMethods,
   }),
+  owned: [ownedSubscriptions],
+  erased: { subscription: erasedSubscription },
   rules: () => [subscriptionRule],
   search: { subscription: ({ stores }) => subscriptionSources(stores.subscriptions) },
   lists: {

@@ -2,7 +2,7 @@ import type { Entitlement, EntitlementTerms } from '#core/model/entitlement.ts';
 import type { Subscription } from '#core/model/subscription.ts';
 import type { DescribedEvent } from '#engine/events/event.ts';
 import { type ObjectKind, objectKind } from '#engine/events/outbox/object-kind.ts';
-import { subscriptionFields } from '#engine/events/outbox/personal-data.ts';
+import { erasedMetadata } from '#engine/events/outbox/personal-data.ts';
 import { type SubscriptionView, subscriptionView } from './subscription-fields.ts';
 
 export const subscriptionEvents = {
@@ -21,6 +21,9 @@ export const subscriptionEvents = {
   },
 } as const;
 
+/** What the API shows in place of the personal data of a subscription. */
+export const erasedSubscription = { ...erasedMetadata, cancellationReason: null };
+
 type SubscriptionEventType = keyof typeof subscriptionEvents.meanings;
 
 /** Whether a subscription entitles its customer now. */
@@ -37,7 +40,7 @@ export function subscriptionKind(judge: Judge): ObjectKind {
         id: row.id,
         customerId: row.customerId,
         view: subscriptionView(row, wasEntitled ?? entitled),
-        erased: row.metadata === null ? subscriptionFields : [],
+        erased: row.metadata === null ? Object.keys(erasedSubscription) : [],
         graceEndsAt: reason === 'grace' ? until : null,
         ids: [row.id, row.processorSubscriptionId, row.customerId],
       };

@@ -1,8 +1,8 @@
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
 import type { Subscription } from '#core/model/subscription.ts';
-import type { Queryable, Transaction } from '#core/platform/postgres.ts';
+import type { Queryable } from '#core/platform/postgres.ts';
 import { anyOf, defineTable } from '#core/platform/table.ts';
-import { eraseOwned } from '#engine/mirrors/erased-store.ts';
+import type { OwnedRows } from '#engine/mirrors/erased-store.ts';
 import type { List } from '#engine/mirrors/list.ts';
 import { byFacet, byFacets, byId, byText } from '#engine/mirrors/list-filter.ts';
 import { listPage } from '#engine/mirrors/list-page.ts';
@@ -42,6 +42,11 @@ export const subscriptionList: List<Subscription> = {
     },
     { from: 'till.subscriptions', columns: ['plan_id', 'status'] },
   ],
+};
+
+export const ownedSubscriptions: OwnedRows = {
+  table: subscriptionTable,
+  columns: ['metadata', 'cancellation_reason'],
 };
 
 interface SubscriptionWithMethod {
@@ -155,10 +160,6 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
   async markChecked(db: Queryable, key: string): Promise<void> {
     const sql = 'update till.subscriptions set checked_at = now() where processor_subscription_id = $1';
     await db.query(sql, [key]);
-  }
-
-  eraseOwned(tx: Transaction, customerIds: readonly string[]): Promise<void> {
-    return eraseOwned(tx, subscriptionTable, customerIds, ['cancellation_reason']);
   }
 
   list(db: Queryable, request: ListRequest): Promise<ListPage<Subscription>> {

@@ -1,6 +1,7 @@
 import type { Feature } from '#engine/feature.ts';
 import { registerMeterRoutes } from './meter-routes.ts';
 import type { MeterService } from './meter-service.ts';
+import { UsageErasureStore } from './usage-erasure-store.ts';
 import { usageEvents } from './usage-limits.ts';
 import { registerUsageRoutes, type UsageServices } from './usage-routes.ts';
 
@@ -16,4 +17,5 @@ export const usageFeature: Feature<Context> = {
   },
   operations: ({ meters }) => [meters.creation, meters.updating],
   events: [usageEvents],
+  searched: [new UsageErasureStore()],
 };

@@ -1,4 +1,5 @@
 import type { PlatformParts } from '#core/platform/parts.ts';
+import { eraseOwned } from '#engine/mirrors/erased-store.ts';
 import type { MirrorParts } from '#engine/mirrors/mirror.ts';
 import { CheckoutMirror } from '#features/checkouts/checkout-mirror.ts';
 import { CheckoutStore } from '#features/checkouts/checkout-store.ts';
@@ -6,6 +7,7 @@ import { CustomerMirror } from '#features/customers/customer-mirror.ts';
 import { CustomerStore } from '#features/customers/customer-store.ts';
 import { ExternalIdStore } from '#features/customers/external-id-store.ts';
 import { LostCustomers } from '#features/customers/lost-customers.ts';
+import { ownedRows } from '#features/features.ts';
 import { InvoiceMirror } from '#features/invoices/invoice-mirror.ts';
 import { InvoiceStore } from '#features/invoices/invoice-store.ts';
 import type { Mirrors } from '#features/mirrors.ts';
@@ -47,11 +49,7 @@ export function composeMirrors(parts: ComposedParts, stores: Stores) {
     store: stores.customers,
     externalIds: stores.externalIds,
     onRecovered: (tx, recovered) => invoices.attach(tx, recovered),
-    eraseOwned: async (tx, customerIds) => {
-      await stores.payments.eraseOwned(tx, customerIds);
-      await stores.subscriptions.eraseOwned(tx, customerIds);
-      await stores.checkouts.eraseOwned(tx, customerIds);
-    },
+    eraseOwned: (tx, customerIds) => eraseOwned(tx, ownedRows, customerIds),
   });
   const lostCustomers = new LostCustomers({ ...parts, mirror: customers });
   const plans = new PlanMirror({ ...parts, store: stores.plans });

@@ -34,7 +34,7 @@ import { CheckoutService } from '#features/checkouts/checkout-service.ts';
 import { LostObjects } from '#features/checkouts/lost-objects.ts';
 import { CustomerService } from '#features/customers/customer-service.ts';
 import type { LostCustomers } from '#features/customers/lost-customers.ts';
-import { features, imports, lists } from '#features/features.ts';
+import { erasedFields, features, imports, lists } from '#features/features.ts';
 import { InvoiceService } from '#features/invoices/invoice-service.ts';
 import type { Mirrors } from '#features/mirrors.ts';
 import { PaymentMethodService } from '#features/payment-methods/payment-method-service.ts';
@@ -48,7 +48,6 @@ import { SubscriptionService } from '#features/subscriptions/subscription-servic
 import { SubscriptionTurns } from '#features/subscriptions/turns/subscription-turns.ts';
 import { TurnStore } from '#features/subscriptions/turns/turn-store.ts';
 import { UsageDaysStore } from '#features/usage/usage-days-store.ts';
-import { UsageErasureStore } from '#features/usage/usage-erasure-store.ts';
 import { AuditLog } from '#operators/audit/audit-log.ts';
 import { AuditStore, auditWeeks } from '#operators/audit/audit-store.ts';
 import { Import } from '#operators/import/import.ts';
@@ -322,9 +321,9 @@ function composeWebhooks(parts: WebhookParts) {
     ...parts,
     customers: mirrors.customers,
     store: new ErasureStore(),
-    events: new EventErasureStore(),
+    events: new EventErasureStore(erasedFields),
     deliveries: new DeliveryListStore(),
-    usage: new UsageErasureStore(),
+    searched: features.flatMap(({ searched = [] }) => searched),
   });
   return {
     ...{ inbox, worker, eventApplier, webhookEvents },

@@ -4,6 +4,7 @@ set local lock_timeout = '5s';
 create table till.contacts (
   id uuid primary key,
   processor_customer_id text not null unique,
+  customer_id uuid not null references till.customers,
   email text,
   name text,
   processor_as_of timestamptz not null,

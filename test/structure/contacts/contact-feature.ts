@@ -8,7 +8,7 @@ import { rowsOf, stageOf } from '#engine/sync/import-stage.ts';
 import { type Contact, contactView } from './contact.ts';
 import { ContactMirror } from './contact-mirror.ts';
 import { registerContactRoutes } from './contact-routes.ts';
-import { ContactStore, contactList } from './contact-store.ts';
+import { ContactStore, contactList, ownedContacts } from './contact-store.ts';
 
 const store = new ContactStore();
 
@@ -18,13 +18,16 @@ const contactEvents = {
   meanings: { 'contact.created': 'A contact was created.', 'contact.updated': 'A contact changed.' },
 } as const;
 
+const erasedContact = { email: null, name: null };
+
 const contactKind = objectKind({
   events: contactEvents,
   table: 'contacts',
   show: (row: Contact) => ({
     id: row.id,
-    customerId: null,
+    customerId: row.customerId,
     view: contactView(row),
+    erased: row.email === null ? Object.keys(erasedContact) : [],
     ids: [row.id, row.processorCustomerId],
   }),
   typeOf: () => 'contact.updated',
@@ -35,6 +38,8 @@ export const contactFeature: Feature<MirrorParts> = {
   routes: registerContactRoutes,
   events: [contactEvents],
   kinds: () => [contactKind],
+  owned: [ownedContacts],
+  erased: { contact: erasedContact },
   search: {
     contact: () => [
       byIds(store, show),

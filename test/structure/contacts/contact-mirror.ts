@@ -25,11 +25,10 @@ export class ContactMirror implements Mirror<CustomerFacts> {
     const { keyOf, store } = this;
     const now = this.#parts.clock.now();
     const rows = await lockRows<Contact, CustomerFacts>(tx, store, facts, keyOf);
-    const ours = rows.unknown.filter(({ localId }) => localId !== null);
-    const created = await store.insert(
-      tx,
-      ours.map((one) => newContact(one, now)),
+    const ours = rows.unknown.flatMap((one) =>
+      one.localId === null ? [] : [newContact(one, one.localId, now)],
     );
+    const created = await store.insert(tx, ours);
     const shared = { source, keyOf, take: takeContact, view: contactView, now };
     const inserted = ours.length === 0 ? undefined : { created, lost: [] };
     return (await applyToRows(tx, store, { ...shared, rows, inserted })).applied;

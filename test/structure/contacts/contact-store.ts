@@ -1,6 +1,7 @@
 import type { ListRequest } from '#core/model/list-request.ts';
 import type { Queryable } from '#core/platform/postgres.ts';
 import { defineTable, immutable, mutable } from '#core/platform/table.ts';
+import type { OwnedRows } from '#engine/mirrors/erased-store.ts';
 import type { List } from '#engine/mirrors/list.ts';
 import { listPage } from '#engine/mirrors/list-page.ts';
 import { MirrorStore } from '#engine/mirrors/mirror-store.ts';
@@ -9,6 +10,7 @@ import type { Contact } from './contact.ts';
 const table = defineTable<Contact>('contacts', {
   id: immutable('uuid'),
   processorCustomerId: immutable('text'),
+  customerId: immutable('uuid'),
   email: mutable('text'),
   name: mutable('text'),
   processorAsOf: mutable('timestamptz'),
@@ -17,6 +19,8 @@ const table = defineTable<Contact>('contacts', {
   updatedAt: mutable('timestamptz'),
   revision: { type: 'integer', written: 'never' },
 });
+
+export const ownedContacts: OwnedRows = { table, columns: ['email', 'name'] };
 
 export const contactList: List<Contact> = { table, filters: {} };
 
