@@ -37,7 +37,7 @@ const inbox = new DiscardingInbox({
   metrics,
   logger,
   clock: systemClock,
-  onReceipt: { isIdle: () => false, apply: async () => new Map() },
+  onReceipt: { isIdle: false, applyReceived: async () => new Map() },
   onStored: () => {},
 });
 const cache = new MemoryCache(systemClock);

@@ -82,13 +82,15 @@ test('a failed statement that is not awaited fails its transaction, and says why
 test('what runs before the commit sees each written row once, is part of the transaction, and can fail it', async (t) => {
   await database.query('truncate numbers');
   const seen: (readonly unknown[])[] = [];
-  database.setBeforeCommit(async (tx) => {
-    const rows = await tx.written.stored();
-    seen.push(rows.map(({ table, row, before }) => [table, row, before]));
-    tx.send('insert into numbers values (2)');
-    if (rows.length > 1) throw new Error('not like this');
+  database.setBeforeCommit({
+    write: async (tx) => {
+      const rows = await tx.written.stored();
+      seen.push(rows.map(({ table, row, before }) => [table, row, before]));
+      tx.send('insert into numbers values (2)');
+      if (rows.length > 1) throw new Error('not like this');
+    },
   });
-  t.after(() => database.setBeforeCommit(async () => {}));
+  t.after(() => database.setBeforeCommit({ write: async () => {} }));
   await database.transaction((tx) => tx.query('insert into numbers values (1)'));
   assert.deepEqual(seen, [], 'no row was reported');
   await database.transaction(async (tx) => {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { type AsOf, asOfEvent } from '#core/model/facts.ts';
-import type { Origin, Verdict } from '#core/model/transition.ts';
+import { type AsOf, asOfEvent, type Origin, type Verdict } from '#core/model/facts.ts';
 
 /**
  * The rule for a pair of statuses, the row's and the one that arrives:

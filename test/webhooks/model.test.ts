@@ -16,7 +16,7 @@
  * this test (rarely), concurrency a deleted customer's unstarted subscription called canceled   this test (rarely),
  * concurrency a final status yields to a newer time (`payment.ts`)          permutations; the sandbox's times never lie
  * the row's time goes back with a response (`laterOf`)          permutations a response is dated by its object's
- * creation (`answer-time`)  this test, responses a response is applied although the row has moved (`fold.ts`)
+ * creation (`answer-time`)  this test, responses a response is applied although the row has moved (`facts.ts`)
  * concurrency; here the gap is too short to be met
  */
 import assert from 'node:assert/strict';

@@ -1,5 +1,19 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Stripe } from 'stripe';
+import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '#core/model/charge.ts';
+import { type Checkout, type CheckoutFacts, resultsOf, takeCheckoutFacts } from '#core/model/checkout.ts';
 import { type Customer, type CustomerFacts, takeCustomerFacts } from '#core/model/customer.ts';
-import { type AsOf, asOfEvent, rowTime } from '#core/model/facts.ts';
+import { type DisputeFacts, takeDispute } from '#core/model/dispute.ts';
+import {
+  type AsOf,
+  asOfEvent,
+  foldFacts,
+  type MirrorRow,
+  rowTime,
+  type Source,
+  type Take,
+} from '#core/model/facts.ts';
 import {
   firstValuesOfInvoice,
   type Invoice,
@@ -7,6 +21,7 @@ import {
   takeInvoiceFacts,
 } from '#core/model/invoice.ts';
 import { noInvoice, type Payment, type PaymentFacts, takePaymentFacts } from '#core/model/payment.ts';
+import { type Plan, type ProductFacts, takeProductFacts } from '#core/model/plan.ts';
 import { type Refund, type RefundFacts, takeRefundFacts } from '#core/model/refund.ts';
 import {
   noReason,
@@ -16,25 +31,6 @@ import {
   takeSubscriptionFacts,
   valuesOfSubscription,
 } from '#core/model/subscription.ts';
-/**
- * Every order in which the events of a short life can arrive, instead of a sample of them. The pure fold is what
- * decides, so that is what is gone through in full; a sample goes through the inbox, the worker and the database as
- * well.
- *
- * Where the times of two values overlap, only the processor can tell which is the last, so it is read, as the service
- * does it, and its response replaces the row. In a second pass it is also read after every batch, as API calls do at
- * any time. It is read both in the state of the latest event that has arrived and in its last state. After every step
- * the row must be as new as the newest state that has arrived.
- */
-
-import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import type { Stripe } from 'stripe';
-import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '#core/model/charge.ts';
-import { type Checkout, type CheckoutFacts, resultsOf, takeCheckoutFacts } from '#core/model/checkout.ts';
-import { type DisputeFacts, takeDispute } from '#core/model/dispute.ts';
-import { foldFacts, type MirrorRow, type Source, type Take } from '#core/model/fold.ts';
-import { type Plan, type ProductFacts, takeProductFacts } from '#core/model/plan.ts';
 import type { KnownPlan } from '#core/model/subscription-items.ts';
 import { createRandom } from '#runtime/seed/random.ts';
 import { assertMirrored, readMirroredIds } from '../support/checks/mirrors.ts';
@@ -48,6 +44,17 @@ import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { ModelRun, startModelBackend, startModelTill } from './model/model-run.ts';
 import type { Command, World } from './model/world.ts';
+
+/**
+ * Every order in which the events of a short life can arrive, instead of a sample of them. The pure fold is what
+ * decides, so that is what is gone through in full; a sample goes through the inbox, the worker and the database as
+ * well.
+ *
+ * Where the times of two values overlap, only the processor can tell which is the last, so it is read, as the service
+ * does it, and its response replaces the row. In a second pass it is also read after every batch, as API calls do at
+ * any time. It is read both in the state of the latest event that has arrived and in its last state. After every step
+ * the row must be as new as the newest state that has arrived.
+ */
 
 const epochMs = Date.UTC(2026, 0, 1);
 /** The processor's time has whole seconds. */

@@ -1,6 +1,5 @@
-import type { Facts, OwnFacts } from './facts.ts';
+import type { Facts, Origin, OwnFacts, Taken } from './facts.ts';
 import type { PaymentMethod } from './payment-method.ts';
-import type { Origin, Taken } from './transition.ts';
 
 /** The latest charge of a payment, as columns of its row. Null before the first attempt to pay. */
 export interface ChargeValues {

@@ -1,8 +1,7 @@
 import { Failure, invalidRequest } from '../errors.ts';
-import type { DatedRow, OwnFacts } from './facts.ts';
+import { type DatedRow, type Origin, type OwnFacts, ruleFor, type Taken, takeValues } from './facts.ts';
 import { type Metadata, type OwnedMetadata, takeMetadata } from './metadata.ts';
 import type { PlanQuantity } from './subscription-items.ts';
-import { type Origin, ruleFor, type Taken, takeValues } from './transition.ts';
 
 /** What a checkout results in: a subscription, a payment or a saved card. */
 export const checkoutModes = ['subscription', 'payment', 'setup'] as const;

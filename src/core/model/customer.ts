@@ -1,5 +1,5 @@
 import { Failure } from '../errors.ts';
-import type { DatedRow, OwnFacts } from './facts.ts';
+import { type DatedRow, type Origin, type OwnFacts, type Rule, type Taken, takeValues } from './facts.ts';
 import {
   hasMetadata,
   isMetadataChangeIgnored,
@@ -8,7 +8,6 @@ import {
   needsMetadata,
   noMetadata,
 } from './metadata.ts';
-import { type Origin, type Rule, type Taken, takeValues } from './transition.ts';
 
 export interface Customer extends DatedRow {
   readonly processorCustomerId: string;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { atSecond, testNow } from '../../../test/support/transitions.ts';
 import { type Dispute, takeDispute, takeDisputes } from './dispute.ts';
-import type { Origin } from './transition.ts';
+import type { Origin } from './facts.ts';
 
 const undisputed = { dispute: null, updatedAt: new Date(0) };
 

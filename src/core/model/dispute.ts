@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type AsOf, laterOf } from './facts.ts';
-import { judge, type Origin, type Taken } from './transition.ts';
+import { type AsOf, judge, laterOf, type Origin, type Taken } from './facts.ts';
 
 /** What the processor says about a dispute. */
 interface DisputeValues {

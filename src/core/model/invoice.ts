@@ -1,5 +1,12 @@
-import type { DatedRow, Facts } from './facts.ts';
-import { type Origin, type Rule, ruleFor, type Taken, takeValues } from './transition.ts';
+import {
+  type DatedRow,
+  type Facts,
+  type Origin,
+  type Rule,
+  ruleFor,
+  type Taken,
+  takeValues,
+} from './facts.ts';
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'uncollectible', 'void'] as const;
 

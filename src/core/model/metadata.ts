@@ -1,5 +1,5 @@
 import { Failure, invalidRequest } from '../errors.ts';
-import type { Origin, Verdict } from './transition.ts';
+import type { Origin, Verdict } from './facts.ts';
 
 /** The caller's own values on an object, without the metadata keys that Till reserves. */
 export type Metadata = Readonly<Record<string, string>>;

@@ -1,6 +1,14 @@
 import { type Charge, type ChargeValues, chargeValues, noCharge, takeCharge } from './charge.ts';
 import { type DisputesOfPayment, type StoredDispute, takeDisputes } from './dispute.ts';
-import type { DatedRow, OwnFacts } from './facts.ts';
+import {
+  type DatedRow,
+  type Origin,
+  type OwnFacts,
+  ruleFor,
+  type Taken,
+  takeValues,
+  type Verdict,
+} from './facts.ts';
 import {
   type Metadata,
   type MetadataChange,
@@ -9,7 +17,6 @@ import {
   type OwnedMetadata,
   takeMetadata,
 } from './metadata.ts';
-import { type Origin, ruleFor, type Taken, takeValues, type Verdict } from './transition.ts';
 
 /** Every status of a payment, in the usual order. */
 export const paymentStatuses = [

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Failure, invalidRequest, requireFound } from '../errors.ts';
-import type { OwnFacts } from './facts.ts';
+import { type Origin, type OwnFacts, type Rule, type Taken, takeValues } from './facts.ts';
 import {
   isMetadataChangeIgnored,
   type Metadata,
@@ -10,7 +10,6 @@ import {
 } from './metadata.ts';
 import type { PlanFeatures } from './plan-features.ts';
 import type { PriceObstacle } from './price-obstacle.ts';
-import { type Origin, type Rule, type Taken, takeValues } from './transition.ts';
 
 /** How often a plan bills. */
 export const planIntervals = ['day', 'week', 'month', 'year'] as const;

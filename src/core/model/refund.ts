@@ -1,6 +1,16 @@
-import { asOfRow, type DatedRow, laterOf, type OwnFacts, rowTime } from './facts.ts';
+import {
+  asOfRow,
+  type DatedRow,
+  judge,
+  laterOf,
+  type Origin,
+  type OwnFacts,
+  type Rule,
+  rowTime,
+  ruleFor,
+  type Taken,
+} from './facts.ts';
 import { isOpen, type Payment } from './payment.ts';
-import { judge, type Origin, type Rule, ruleFor, type Taken } from './transition.ts';
 
 export const refundStatuses = ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const;
 

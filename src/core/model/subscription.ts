@@ -1,5 +1,5 @@
 import { Failure } from '../errors.ts';
-import type { DatedRow, OwnFacts } from './facts.ts';
+import { type DatedRow, type Origin, type OwnFacts, ruleFor, type Taken, takeValues } from './facts.ts';
 import {
   isMetadataChangeIgnored,
   type Metadata,
@@ -19,7 +19,6 @@ import {
   valuesOfItems,
 } from './subscription-items.ts';
 import { type SubscriptionTermFacts, type SubscriptionTerms, termsOf } from './subscription-terms.ts';
-import { type Origin, ruleFor, type Taken, takeValues } from './transition.ts';
 
 /** `entitlement.ts` decides which of them entitle the customer. */
 export const subscriptionStatuses = [

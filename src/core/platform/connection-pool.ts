@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { DatabaseServer, ServerKind } from './database-address.ts';
-import { parseUtcText } from './instant.ts';
 import type { Logger } from './logger.ts';
 import { isLost, readServerSessions } from './lost-sessions.ts';
 import type { PoolMode } from './pool-mode.ts';
@@ -115,6 +114,34 @@ const parseAnyTimestamp = pg.types.getTypeParser(pg.types.builtins.TIMESTAMPTZ);
 function parseTimestamp(text: string): unknown {
   return parseUtcText(text) ?? parseAnyTimestamp(text);
 }
+
+const utcTextLengthMin = '2000-01-01 00:00:00+00'.length;
+const secondsLength = '2000-01-01 00:00:00'.length;
+
+/** Parses a time as PostgreSQL writes it in UTC, to the millisecond. Undefined if it is written in another way. */
+export function parseUtcText(text: string): Date | undefined {
+  if (text.length < utcTextLengthMin || text[10] !== ' ' || !text.endsWith('+00')) return undefined;
+  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
+  // `Date.UTC` takes a year below 100 for one of the twentieth century.
+  if (year < 100) return undefined;
+  const seconds = Date.UTC(
+    year,
+    twoDigits(text, 5) - 1,
+    twoDigits(text, 8),
+    twoDigits(text, 11),
+    twoDigits(text, 14),
+    twoDigits(text, 17),
+  );
+  if (text.length === utcTextLengthMin) return new Date(seconds);
+  const micros = Math.round(Number(text.slice(secondsLength, -'+00'.length)) * 1_000_000);
+  return new Date(seconds + Math.floor(micros / 1_000));
+}
+
+function twoDigits(text: string, index: number): number {
+  return (text.charCodeAt(index) - zero) * 10 + text.charCodeAt(index + 1) - zero;
+}
+
+const zero = '0'.charCodeAt(0);
 
 /** Connections are replaced at most this often. While there is no primary, every failed write would replace all. */
 const replaceDelayMs = 1_000;

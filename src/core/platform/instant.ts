@@ -16,7 +16,7 @@ const instantMax = BigInt(Date.parse('9999-12-31T23:59:59Z')) * microsPerMs + 99
 export function parseInstant(text: string, rounding: 'up' | 'down' = 'up'): Instant | undefined {
   const utcMs = plainPattern.test(text) ? Date.parse(text) : Number.NaN;
   // `Date` accepts the 30th of February and 24:00, as times of a later day.
-  if (new Date(utcMs).getUTCDate() === twoDigits(text, 8)) {
+  if (new Date(utcMs).getUTCDate() === Number(text.slice(8, 10))) {
     const plain = BigInt(utcMs) * microsPerMs;
     return isInstant(plain) ? plain : undefined;
   }
@@ -26,7 +26,7 @@ export function parseInstant(text: string, rounding: 'up' | 'down' = 'up'): Inst
 function parseAnyInstant(text: string, rounding: 'up' | 'down'): Instant | undefined {
   const [, date = '', time = '', fraction = '', sign, hours = '0', minutes = '0'] = pattern.exec(text) ?? [];
   const utcMs = Date.parse(`${date}T${time}Z`);
-  if (Number.isNaN(utcMs) || new Date(utcMs).getUTCDate() !== twoDigits(date, 8)) return undefined;
+  if (Number.isNaN(utcMs) || new Date(utcMs).getUTCDate() !== Number(date.slice(8, 10))) return undefined;
   if (Number(hours) > 23 || Number(minutes) > 59) return undefined;
   const offset = BigInt(Number(hours) * 60 + Number(minutes)) * microsPerMinute;
   const micros = BigInt(fraction.padEnd(fractionDigits, '0').slice(0, fractionDigits));
@@ -55,31 +55,3 @@ export function instantText(instant: Instant): string {
   const text = new Date(seconds * 1_000).toISOString().slice(0, -'.000Z'.length);
   return `${text}.${String(micros).padStart(fractionDigits, '0')}Z`;
 }
-
-const lengthMin = '2000-01-01 00:00:00+00'.length;
-const secondsLength = '2000-01-01 00:00:00'.length;
-
-/** Parses a time as PostgreSQL writes it in UTC, to the millisecond. Undefined if it is written in another way. */
-export function parseUtcText(text: string): Date | undefined {
-  if (text.length < lengthMin || text[10] !== ' ' || !text.endsWith('+00')) return undefined;
-  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
-  // `Date.UTC` takes a year below 100 for one of the twentieth century.
-  if (year < 100) return undefined;
-  const seconds = Date.UTC(
-    year,
-    twoDigits(text, 5) - 1,
-    twoDigits(text, 8),
-    twoDigits(text, 11),
-    twoDigits(text, 14),
-    twoDigits(text, 17),
-  );
-  if (text.length === lengthMin) return new Date(seconds);
-  const micros = Math.round(Number(text.slice(secondsLength, -'+00'.length)) * 1_000_000);
-  return new Date(seconds + Math.floor(micros / 1_000));
-}
-
-function twoDigits(text: string, index: number): number {
-  return (text.charCodeAt(index) - zero) * 10 + text.charCodeAt(index + 1) - zero;
-}
-
-const zero = '0'.charCodeAt(0);

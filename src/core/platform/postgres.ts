@@ -55,7 +55,7 @@ export interface Transaction extends Queryable {
 }
 
 /** Runs at the end of a transaction that wrote rows. It can still fail the transaction. */
-type BeforeCommit = (tx: Transaction) => Promise<void>;
+type BeforeCommit = { write(tx: Transaction): Promise<void> };
 
 /** Runs after the commit of a transaction that created rows from responses. If it fails, `transaction` fails. */
 type AfterLateRows = (rows: readonly LateRow[]) => Promise<void>;
@@ -105,7 +105,7 @@ export class Database implements Queryable {
   #didCheckFail = false;
   /** How many statements it has sent, for the metrics. */
   #statements = 0;
-  #beforeCommit: BeforeCommit = async () => {};
+  #beforeCommit: BeforeCommit | undefined;
   #afterLateRows: AfterLateRows = async () => {};
   /** Undefined if there is no replica. */
   #router: ReadRouter | undefined;
@@ -204,7 +204,7 @@ export class Database implements Queryable {
       if (!startsWithRead) await begun;
       const result = await work(tx);
       // Runs last, after all row locks, so that its own locks cannot deadlock with them.
-      if (tx.written.size > 0) await this.#beforeCommit(tx);
+      if (tx.written.size > 0) await this.#beforeCommit?.write(tx);
       const { command } = await run('commit');
       // PostgreSQL reports the commit of a failed transaction as a rollback, not as an error.
       if (command !== 'COMMIT' || firstFailure !== undefined)
@@ -219,9 +219,9 @@ export class Database implements Queryable {
     }
   }
 
-  /** Sets what runs before the commit of every transaction that wrote rows. */
-  setBeforeCommit(hook: BeforeCommit): void {
-    this.#beforeCommit = hook;
+  /** Sets what writes before the commit of every transaction that wrote rows. */
+  setBeforeCommit(writer: BeforeCommit): void {
+    this.#beforeCommit = writer;
   }
 
   /** Sets what runs after the commit of every transaction that created rows from responses. */

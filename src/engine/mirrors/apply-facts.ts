@@ -8,7 +8,7 @@ import {
   type Source,
   type Take,
   type View,
-} from '#core/model/fold.ts';
+} from '#core/model/facts.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 
 /** The statements that applying facts needs. A `MirrorStore` has them. */

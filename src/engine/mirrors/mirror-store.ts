@@ -1,6 +1,5 @@
 import { requireFound } from '#core/errors.ts';
-import type { Resource } from '#core/model/facts.ts';
-import type { RowChange } from '#core/model/fold.ts';
+import type { Resource, RowChange } from '#core/model/facts.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import { anyOf, columnOf, type Table } from '#core/platform/table.ts';
 

@@ -1,5 +1,4 @@
-import type { Resource } from '#core/model/facts.ts';
-import type { Applied, Source } from '#core/model/fold.ts';
+import type { Applied, Resource, Source } from '#core/model/facts.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import type { Processor } from '#processor/port/processor.ts';

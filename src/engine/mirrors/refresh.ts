@@ -1,4 +1,4 @@
-import type { Applied, Revisions } from '#core/model/fold.ts';
+import type { Applied, Revisions } from '#core/model/facts.ts';
 import { auditChange } from '#core/platform/cause.ts';
 import type { Database, Transaction } from '#core/platform/postgres.ts';
 import { objectMissing } from '#processor/port/attempt.ts';

@@ -1,4 +1,4 @@
-import type { Applied } from '#core/model/fold.ts';
+import type { Applied } from '#core/model/facts.ts';
 import { runWithCauses } from '#core/platform/cause.ts';
 import type { Database, Transaction, TransactionOptions } from '#core/platform/postgres.ts';
 import type { Subject } from '#processor/port/event-facts.ts';

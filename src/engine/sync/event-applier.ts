@@ -250,6 +250,7 @@ export class EventApplier {
       logger,
       outcomes.filter(({ event }) => newIds.has(event.id)),
     );
+    if (refreshes.length === 0) return;
     const responses = new Map<string, Promise<boolean>>();
     await inLanes(refreshes, concurrentRefreshesMax, (refresh) => this.#refresh(refresh, responses));
   }

@@ -1,4 +1,4 @@
-import type { Applied } from '#core/model/fold.ts';
+import type { Applied } from '#core/model/facts.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import type { Pages } from '#processor/port/pages.ts';
 import type { Mirror } from '../mirrors/mirror.ts';

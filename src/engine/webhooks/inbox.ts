@@ -18,11 +18,11 @@ export interface ReceivedEvent {
 }
 
 /** Applies events on receipt. */
-export interface OnReceipt {
+interface OnReceipt {
   /** Whether this process applies events, and has none to apply at the moment. */
-  isIdle(): boolean;
+  readonly isIdle: boolean;
   /** Stores the events and applies them in one transaction. Returns the new ones. */
-  apply(events: readonly ReceivedEvent[]): Promise<StoredStates>;
+  applyReceived(events: readonly ReceivedEvent[]): Promise<StoredStates>;
 }
 
 /** The stored events, for the parts that apply them. */
@@ -71,7 +71,7 @@ export class Inbox {
       attempts: 0,
       delayMs: 0,
     };
-    const content = read !== undefined && isFollowed && onReceipt.isIdle() ? ifReadable(read) : undefined;
+    const content = read !== undefined && isFollowed && onReceipt.isIdle ? ifReadable(read) : undefined;
     return content === undefined
       ? this.#storing.add(row)
       : this.#applying.add({ row, content, receivedAt: clock.now() });
@@ -118,7 +118,7 @@ export class Inbox {
     metrics.webhookBatchSize.observe(events.length);
     let stored: StoredStates;
     try {
-      stored = await onReceipt.apply([...byId.values()]);
+      stored = await onReceipt.applyReceived([...byId.values()]);
     } catch (error) {
       if (isOutage(error)) throw error;
       logger.info(

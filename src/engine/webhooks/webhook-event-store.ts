@@ -5,8 +5,8 @@ import type {
   WebhookEvent,
   WebhookEventState,
 } from '#core/model/webhook-event.ts';
-import { textArray } from '#core/platform/binary-array.ts';
 import type { Queryable } from '#core/platform/postgres.ts';
+import { textArray } from '#core/platform/table.ts';
 import type { ProcessorEvent } from '#processor/port/event-calls.ts';
 import { webhookEventColumns } from './webhook-event-list-store.ts';
 

@@ -7,8 +7,7 @@ import {
   takeCheckoutFacts,
   valuesOfCheckout,
 } from '#core/model/checkout.ts';
-import { rowTime } from '#core/model/facts.ts';
-import type { Applied, Source, Take } from '#core/model/fold.ts';
+import { type Applied, rowTime, type Source, type Take } from '#core/model/facts.ts';
 import type { OwnedChange } from '#core/model/metadata.ts';
 import type { Plan } from '#core/model/plan.ts';
 import { by } from '#core/model/subscription-items.ts';

@@ -1,6 +1,5 @@
 import { type Customer, type CustomerFacts, eraseCustomer } from '#core/model/customer.ts';
-import { rowTime } from '#core/model/facts.ts';
-import type { Applied, Source } from '#core/model/fold.ts';
+import { type Applied, rowTime, type Source } from '#core/model/facts.ts';
 import { noMetadata, type OwnedChange, ownersOfNewMetadata } from '#core/model/metadata.ts';
 import { idTime, isOurId } from '#core/platform/id.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';

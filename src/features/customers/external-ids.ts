@@ -1,5 +1,5 @@
 import { type Customer, type CustomerFacts, takeCustomerFacts } from '#core/model/customer.ts';
-import type { Take } from '#core/model/fold.ts';
+import type { Take } from '#core/model/facts.ts';
 import { isOurId } from '#core/platform/id.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import type { LockedRows } from '#engine/mirrors/apply-facts.ts';

@@ -1,6 +1,5 @@
 import type { Customer } from '#core/model/customer.ts';
-import { rowTime } from '#core/model/facts.ts';
-import type { Applied, Source, Take } from '#core/model/fold.ts';
+import { type Applied, rowTime, type Source, type Take } from '#core/model/facts.ts';
 import {
   firstValuesOfInvoice,
   type Invoice,

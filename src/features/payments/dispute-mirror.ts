@@ -1,5 +1,5 @@
 import { type DisputeFacts, takeDispute, type UnlinkedDisputeFacts } from '#core/model/dispute.ts';
-import type { Applied, Source } from '#core/model/fold.ts';
+import type { Applied, Source } from '#core/model/facts.ts';
 import type { Payment } from '#core/model/payment.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { applyToRows, lockRows } from '#engine/mirrors/apply-facts.ts';

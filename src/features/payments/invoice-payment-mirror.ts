@@ -1,4 +1,4 @@
-import type { Applied } from '#core/model/fold.ts';
+import type { Applied } from '#core/model/facts.ts';
 import type { InvoicePaymentFacts } from '#core/model/payment.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';

@@ -1,5 +1,5 @@
+import { isSameValue } from '#core/model/facts.ts';
 import type { Payment } from '#core/model/payment.ts';
-import { isSameValue } from '#core/model/transition.ts';
 import { idsOf, objectKind } from '#engine/events/outbox/object-kind.ts';
 import { erasedMetadata } from '#engine/events/outbox/personal-data.ts';
 import { type PaymentView, paymentView } from './payment-fields.ts';

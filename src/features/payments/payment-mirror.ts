@@ -1,6 +1,5 @@
 import { type ChargeFacts, takeChargeFacts } from '#core/model/charge.ts';
-import { rowTime } from '#core/model/facts.ts';
-import type { Applied, Source } from '#core/model/fold.ts';
+import { type Applied, rowTime, type Source } from '#core/model/facts.ts';
 import type { OwnedChange } from '#core/model/metadata.ts';
 import {
   firstValuesOfPayment,

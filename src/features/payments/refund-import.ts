@@ -1,5 +1,5 @@
 import type { DisputeFacts } from '#core/model/dispute.ts';
-import type { Applied } from '#core/model/fold.ts';
+import type { Applied } from '#core/model/facts.ts';
 import type { RefundFacts } from '#core/model/refund.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
 import { noRevisions } from '#engine/mirrors/refresh.ts';

@@ -1,5 +1,4 @@
-import { rowTime } from '#core/model/facts.ts';
-import type { Applied, Source } from '#core/model/fold.ts';
+import { type Applied, rowTime, type Source } from '#core/model/facts.ts';
 import { isOpen, type Payment } from '#core/model/payment.ts';
 import {
   kindOf,

@@ -1,4 +1,4 @@
-import type { Source } from '#core/model/fold.ts';
+import type { Source } from '#core/model/facts.ts';
 import { isAttempted, type PaymentFacts } from '#core/model/payment.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';

@@ -1,5 +1,4 @@
-import type { OwnFacts } from '#core/model/facts.ts';
-import type { Applied, Source, Take } from '#core/model/fold.ts';
+import type { Applied, OwnFacts, Source, Take } from '#core/model/facts.ts';
 import { noMetadata } from '#core/model/metadata.ts';
 import {
   type Plan,

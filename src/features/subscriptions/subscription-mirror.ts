@@ -1,5 +1,4 @@
-import { rowTime } from '#core/model/facts.ts';
-import type { Applied, Source, Take } from '#core/model/fold.ts';
+import { type Applied, rowTime, type Source, type Take } from '#core/model/facts.ts';
 import { noMetadata, type OwnedChange } from '#core/model/metadata.ts';
 import type { Plan } from '#core/model/plan.ts';
 import {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { requireFound } from '#core/errors.ts';
 import type { Customer } from '#core/model/customer.ts';
-import type { Revisions } from '#core/model/fold.ts';
+import type { Revisions } from '#core/model/facts.ts';
 import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
 import { isGrouped } from '#core/model/plan.ts';

@@ -1,7 +1,7 @@
 import { Failure } from '#core/errors.ts';
-import { bigintArray, textArray, timestampArray, uuidArray } from '#core/platform/binary-array.ts';
 import { instantOfDate } from '#core/platform/instant.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
+import { bigintArray, textArray, timestampArray, uuidArray } from '#core/platform/table.ts';
 
 /**
  * The window of a counter, with its limit: null if there is none. The two ids, the start and the number identify it.

@@ -1,4 +1,4 @@
-import type { Applied } from '#core/model/fold.ts';
+import type { Applied } from '#core/model/facts.ts';
 import { inLanes } from '#core/platform/lanes.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
 import type { Database, Queryable, Transaction } from '#core/platform/postgres.ts';

@@ -39,7 +39,7 @@ export function composeEvents({ database, processorClock, stores, kinds }: Event
     events: new EventStore(),
   });
   const eventFeed = new EventFeed({ database, store: new EventStore() });
-  database.setBeforeCommit((tx) => outbox.write(tx));
+  database.setBeforeCommit(outbox);
   const eventUpkeep = new GraceUpkeep({
     database,
     graces: store,

@@ -25,7 +25,7 @@ import { RecoveryStore } from '#engine/sync/recovery-store.ts';
 import { pausedBy, Worker } from '#engine/sync/worker.ts';
 import { Erasure } from '#engine/webhooks/erasure.ts';
 import { ErasureStore } from '#engine/webhooks/erasure-store.ts';
-import { Inbox, type OnReceipt } from '#engine/webhooks/inbox.ts';
+import { Inbox } from '#engine/webhooks/inbox.ts';
 import { InboxWeeksStore } from '#engine/webhooks/inbox-weeks-store.ts';
 import { Retention } from '#engine/webhooks/retention.ts';
 import { WebhookEventService } from '#engine/webhooks/webhook-event-service.ts';
@@ -134,11 +134,9 @@ export function composeServices(given: ServiceParts) {
   const kinds = features.flatMap((feature) => feature.kinds?.(context) ?? []);
   const events = composeEvents({ ...parts, stores, kinds });
   const endpoints = composeEndpoints({ ...parts, idempotency });
-  events.outbox.onAppended(() => {
-    events.eventFeed.nudge();
-    endpoints.dispatcher.nudge();
-    parts.reportWork?.();
-  });
+  const { reportWork } = parts;
+  const others = reportWork === undefined ? [] : [{ nudge: reportWork }];
+  events.outbox.setListeners([events.eventFeed.tail, endpoints.dispatcher, ...others]);
   const sweeper = new Sweeper({
     ...{ ...parts, claims },
     operations: [
@@ -265,21 +263,17 @@ interface WebhookParts extends FeatureContext {
 
 function composeWebhooks(parts: WebhookParts) {
   const store = new WebhookEventStore();
-  const onStored = () => {
-    worker.nudge();
-    parts.reportWork?.();
-  };
-  const onReceipt: OnReceipt = {
-    isIdle: () => worker.isIdle,
-    apply: (events) => worker.applyReceived(events),
-  };
-  const inbox = new Inbox({ ...parts, store, onStored, onReceipt });
-  parts.database.setAfterLateRows((rows) => inbox.bringBack(rows));
   const { mirrors } = parts;
   const rules = features.flatMap((feature) => feature.rules?.(parts) ?? []);
   const subjects = mirrorsBySubject(parts);
   const eventApplier = new EventApplier({ ...parts, mirrors: subjects, rules, queue: store });
   const worker = new Worker({ eventApplier: pausedBy(parts.door, eventApplier), logger: parts.logger });
+  const onStored = () => {
+    worker.nudge();
+    parts.reportWork?.();
+  };
+  const inbox = new Inbox({ ...parts, store, onStored, onReceipt: worker });
+  parts.database.setAfterLateRows((rows) => inbox.bringBack(rows));
   const webhookEvents = new WebhookEventService({ ...parts, store, onStored });
   const opened = openLists(parts);
   const resync = new Resync({

@@ -1,5 +1,5 @@
 import type { CustomerFacts } from '#core/model/customer.ts';
-import type { Applied, Source } from '#core/model/fold.ts';
+import type { Applied, Source } from '#core/model/facts.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { applyToRows, lockRows } from '#engine/mirrors/apply-facts.ts';
 import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';

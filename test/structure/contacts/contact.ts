@@ -1,6 +1,5 @@
 import type { CustomerFacts } from '#core/model/customer.ts';
-import { type DatedRow, rowTime } from '#core/model/facts.ts';
-import { type Origin, type Taken, takeValues } from '#core/model/transition.ts';
+import { type DatedRow, type Origin, rowTime, type Taken, takeValues } from '#core/model/facts.ts';
 import { derivedId } from '#core/platform/id.ts';
 
 /** Whom to write to: a made-up resource, which shows that a resource is one folder. */

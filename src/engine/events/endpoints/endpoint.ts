@@ -1,5 +1,5 @@
 import { Failure } from '#core/errors.ts';
-import { isSameValue } from '#core/model/transition.ts';
+import { isSameValue } from '#core/model/facts.ts';
 
 /** Each endpoint adds a delivery to every event. An installation has a few applications. */
 export const endpointsMax = 50;

@@ -43,23 +43,19 @@ export type FeedPage = Omit<FeedBatch, 'isAtEnd'>;
 export class EventFeed {
   readonly #database: Database;
   readonly #store: EventStore;
-  readonly #tail: EventTail;
+  /** Nudge it when this process has committed events. */
+  readonly tail: EventTail;
   readonly #waiting: (() => void)[] = [];
   #reading = 0;
 
   constructor(parts: { readonly database: Database; readonly store: EventStore }) {
     this.#database = parts.database;
     this.#store = parts.store;
-    this.#tail = new EventTail(parts);
-  }
-
-  /** Wakes waiting readers: this process has committed events. */
-  nudge(): void {
-    this.#tail.nudge();
+    this.tail = new EventTail(parts);
   }
 
   async stop(): Promise<void> {
-    await this.#tail.stop();
+    await this.tail.stop();
   }
 
   /** The position of the event with this id. Without an id, the position before the first event. */
@@ -140,8 +136,8 @@ export class EventFeed {
     mayRead: () => Promise<void> = async () => {},
   ): Promise<FeedBatch | undefined> {
     // A reader that comes back soon finds its events in memory.
-    const isAtEnd = after.isAtEnd ?? this.#tail.covers(after);
-    if (isAtEnd) await this.#tail.wait(after, signal);
+    const isAtEnd = after.isAtEnd ?? this.tail.covers(after);
+    if (isAtEnd) await this.tail.wait(after, signal);
     if (signal.aborted) return undefined;
     const batch = isAtEnd ? this.#fromTail(after, selection, limit) : undefined;
     if (batch !== undefined) return batch;
@@ -152,7 +148,7 @@ export class EventFeed {
   }
 
   #fromTail(after: FeedPoint, selection: EventSelection, limit: number): FeedBatch | undefined {
-    const since = this.#tail.since(after);
+    const since = this.tail.since(after);
     if (since === undefined) return undefined;
     const selected = since.events.filter((event) => event.isSelectedBy(selection));
     const events = selected.slice(0, limit);

@@ -56,7 +56,7 @@ export class EventTail {
   /** This process has committed events. */
   nudge(): void {
     this.#isNudged = true;
-    this.#rest.wake();
+    if (this.#waiters.size > 0) this.#rest.wake();
   }
 
   /** Resolves when there may be events after the position, or when the signal aborts. Rejects if the database fails. */

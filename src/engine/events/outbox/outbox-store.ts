@@ -1,6 +1,5 @@
-import { textArray } from '#core/platform/binary-array.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
-import { anyOf, recordSet } from '#core/platform/table.ts';
+import { anyOf, recordSet, textArray } from '#core/platform/table.ts';
 import type { EventPlace } from '../feed/event-id.ts';
 import type { StoredEvent } from '../feed/stored-event.ts';
 

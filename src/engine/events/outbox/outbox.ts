@@ -1,4 +1,4 @@
-import { isSameValue } from '#core/model/transition.ts';
+import { isSameValue } from '#core/model/facts.ts';
 import { type Cause, causeOfKind, currentCause, currentCauseOf } from '#core/platform/cause.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { currentSpan, inSpan } from '#core/platform/tracing.ts';
@@ -33,6 +33,10 @@ interface OutboxParts {
   };
 }
 
+interface OutboxListener {
+  nudge(): void;
+}
+
 /**
  * Writes an event for every visible change of an object in the API, in the transaction of the change. The stores report
  * every row that they write, so that no other code has to know about events.
@@ -40,16 +44,16 @@ interface OutboxParts {
 export class Outbox {
   readonly #parts: OutboxParts;
   readonly #byTable: ReadonlyMap<string, ObjectKind>;
-  #onAppended: () => void = () => {};
+  #listeners: readonly OutboxListener[] = [];
 
   constructor(parts: OutboxParts) {
     this.#parts = parts;
     this.#byTable = new Map(parts.objects.map((object) => [object.table, object]));
   }
 
-  /** Calls the listener after each commit of new events by this process. */
-  onAppended(listener: () => void): void {
-    this.#onAppended = listener;
+  /** Nudges the listeners after each commit of new events by this process. */
+  setListeners(listeners: readonly OutboxListener[]): void {
+    this.#listeners = listeners;
   }
 
   /** Runs right before the commit of a transaction that wrote rows. */
@@ -112,7 +116,9 @@ export class Outbox {
     currentSpan()?.set({ 'till.events.count': events.length });
     for (let start = 0; start < events.length; start += eventsPerStep)
       this.#parts.store.append(tx, events.slice(start, start + eventsPerStep));
-    tx.afterCommit(() => this.#onAppended());
+    tx.afterCommit(() => {
+      for (const listener of this.#listeners) listener.nudge();
+    });
   }
 
   /** If a webhook is traced, its trace refers to the requests that changed the same objects before. */

@@ -2,9 +2,8 @@ import type { AddOnFeatures, EntitlementTerms } from '#core/model/entitlement.ts
 import type { MeterTerms } from '#core/model/meter.ts';
 import type { PlanInterval } from '#core/model/plan.ts';
 import type { PlanFeatures } from '#core/model/plan-features.ts';
-import { textArray, uuidArray } from '#core/platform/binary-array.ts';
 import type { Queryable } from '#core/platform/postgres.ts';
-import { anyOf } from '#core/platform/table.ts';
+import { anyOf, textArray, uuidArray } from '#core/platform/table.ts';
 import { paidUntil } from '../subscription-fields.ts';
 
 /** How many ended subscriptions are shown. They give no access, and a customer may have very many. */
