@@ -5,7 +5,7 @@ import type { Caller, Scope } from '#core/model/api-key.ts';
 import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
 import { type AuditedOperation, auditedObjectType } from './audited-requests.ts';
 import { IdParams } from './docs/api-schema.ts';
-import { idempotencyKeyOf } from './input/request-headers.ts';
+import { idempotencyKeyOf } from './input/request-parts.ts';
 import { emptyIfAbsent, optionalBody } from './input/validator.ts';
 import { PositionHeaders } from './positions.ts';
 

@@ -17,11 +17,9 @@ import { registerDirectRoutes } from './direct-routes.ts';
 import { type OperationTag, registerDocs } from './docs/docs.ts';
 import { RouteIndex } from './docs/route-index.ts';
 import { createBrokenRequestHandler, respondToFailure } from './failures/respond-to-failure.ts';
-import { registerJsonBody, undeclaredInput } from './input/json-body.ts';
-import { requestIdOf, unclearHost } from './input/request-headers.ts';
+import { registerJsonBody, requestIdOf, unclearHost, undeclaredInput } from './input/request-parts.ts';
 import { compileValidator } from './input/validator.ts';
 import { type KeyedBodies, registerKeyedBodies, registerUnsentResponses } from './load/application-memory.ts';
-import { type Connections, registerConnections } from './load/connections.ts';
 import { LargeResponses } from './load/large-responses.ts';
 import {
   bodyBytesMax,
@@ -30,8 +28,13 @@ import {
   headerBytesMax,
   pathParamLengthMax,
 } from './load/limits.ts';
-import { OpenRequests, registerRequestDeadline } from './load/open-requests.ts';
-import { type OverloadLimits, overloadLimits, registerOverload } from './load/overload.ts';
+import { type Connections, OpenRequests, registerConnections } from './load/open-requests.ts';
+import {
+  type OverloadLimits,
+  overloadLimits,
+  registerOverload,
+  registerRequestDeadline,
+} from './load/overload.ts';
 import { type Pauses, registerPauses } from './load/paused-requests.ts';
 import { UnverifiedBodies } from './load/unverified-bodies.ts';
 import { type Dependency, registerHealth } from './operations/health.ts';

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest, onSendHookHandler, preValidationHookHandler } from 'fastify';
 import { Failure } from '#core/errors.ts';
 import type { NewAuditEntry } from '#core/model/audit-entry.ts';
 import type { AuditedRequest } from '#core/platform/cause.ts';
@@ -41,16 +41,17 @@ interface PendingEntry extends AuditedRequest {
 }
 
 /**
- * Writes the entries of requests. A change writes its entry in its own transaction (`auditOperation`). All others are
- * written before the response is sent, even those of requests that were refused before their handler.
+ * Writes the entries of requests to the operations that declare them. A change writes its entry in its own transaction
+ * (`auditOperation`). All others are written before the response is sent, even those of requests that were refused
+ * before their handler.
  */
 export function registerAudit(app: FastifyInstance, log: AuditWriter, logger: Logger): void {
   app.decorateRequest('audit', undefined);
-  app.addHook('preHandler', (request, _reply, done) => {
+  const prepare: preValidationHookHandler = (request, _reply, done) => {
     request.audit = begin(request, log);
     done();
-  });
-  app.addHook('onSend', (request, reply, payload, done) => {
+  };
+  const write: onSendHookHandler = (request, reply, payload, done) => {
     const { statusCode } = reply;
     const audit = request.audit ?? (isLoggedRefusal(statusCode) ? begin(request, log) : undefined);
     if (audit === undefined || audit.isWritten || (audit.isExport && statusCode === 503))
@@ -67,6 +68,12 @@ export function registerAudit(app: FastifyInstance, log: AuditWriter, logger: Lo
         else done(error);
       },
     );
+  };
+  app.addHook('onRoute', (route) => {
+    if (route.config?.audit === undefined) return;
+    // The hooks of all routes run before these.
+    route.preValidation = [...[route.preValidation ?? []].flat(), prepare];
+    route.onSend = [...[route.onSend ?? []].flat(), write];
   });
 }
 

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { type BrotliOptions, brotliCompress, constants, gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { acceptsCoding } from './input/accept.ts';
-import { hasTag } from './input/request-headers.ts';
+import { hasTag } from './input/request-parts.ts';
 
 /** A file that does not change while the process runs. */
 export interface ReadyFile {

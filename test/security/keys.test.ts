@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { mock, type TestContext, test } from 'node:test';
-import { ApiKeyRing } from '../../src/http/access/api-key.ts';
+import { ApiKeyRing } from '../../src/http/access/api-guard.ts';
 import { createClient, testKey } from '../support/client.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { startFrame } from '../support/frame.ts';

@@ -18,7 +18,7 @@ import { metricLabels } from '#runtime/composition/compose-parts.ts';
 import { operationTags, registerRoutes } from '#runtime/composition/compose-routes.ts';
 import { composeServices, type Services } from '#runtime/composition/compose-services.ts';
 import type { ConsoleConfig } from '#runtime/composition/config.ts';
-import type { ApiKeyRing } from '../../src/http/access/api-key.ts';
+import type { ApiKeyRing } from '../../src/http/access/api-guard.ts';
 import { buildApp } from '../../src/http/app.ts';
 import type { CsvLimits } from '../../src/http/csv/csv-exports.ts';
 import type { OverloadLimits } from '../../src/http/load/overload.ts';

@@ -8,7 +8,7 @@ import type { WorkDoor } from '#core/platform/work-door.ts';
 import { bodyFailures, commonFailures } from '#http/api-routes.ts';
 import { response } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
-import { encodedRefused, isEncoded } from '#http/input/json-body.ts';
+import { encodedRefused, isEncoded } from '#http/input/request-parts.ts';
 import { paused } from '#http/load/paused-requests.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { Inbox } from './inbox.ts';

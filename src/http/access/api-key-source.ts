@@ -3,7 +3,8 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unusableDataDir } from '#core/platform/data-dir.ts';
 import type { Logger } from '#core/platform/logger.ts';
-import { type ApiKey, ApiKeyRing, keyLengthMin, parseApiKeys, shortKeyMistakes } from './api-key.ts';
+import { ApiKeyRing } from './api-guard.ts';
+import { type ApiKey, keyLengthMin, parseApiKeys, shortKeyMistakes } from './api-key.ts';
 
 /** 256 bits: a generated key cannot be guessed. */
 const generatedKeyBytes = 32;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiKeyRing, parseApiKeys } from './api-key.ts';
+import { ApiKeyRing } from './api-guard.ts';
+import { parseApiKeys } from './api-key.ts';
 
 test('an entry is an API key or name:key', () => {
   assert.deepEqual(parseApiKeys(['first', ' shop:second '], 'API_KEYS'), {

@@ -1,6 +1,3 @@
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type Caller, scopes } from '#core/model/api-key.ts';
-
 export interface ApiKey {
   /** Logs show this name instead of the API key. */
   readonly name: string;
@@ -16,7 +13,7 @@ export interface ApiKey {
 export const keyLengthMin = 24;
 
 /** Longer keys are refused without hashing: hashing a caller's input must stay cheap. */
-const keyLengthMax = 256;
+export const keyLengthMax = 256;
 const keyPattern = /^[\x21-\x7e]+$/;
 const namePattern = /^[\w.-]{1,64}$/;
 
@@ -55,64 +52,4 @@ export function shortKeyMistakes(keys: readonly ApiKey[], source: string): reado
         `${source}, key ${name} (hidden, ${key.length} characters); allowed when NODE_ENV=production: ` +
         `${keyLengthMin} characters or more`,
     );
-}
-
-interface RingEntry {
-  readonly caller: Caller;
-  readonly key: string;
-  readonly digest: Buffer;
-  /** The same digest as text. */
-  readonly text: string;
-}
-
-/**
- * The API keys from the environment. Finds the one that a request carries, in a time that does not depend on the key:
- * it compares all digests, which use a secret of this process, each in constant time.
- */
-export class ApiKeyRing {
-  readonly #salt = randomBytes(32).toString('hex');
-  #digests: readonly RingEntry[] = [];
-
-  constructor(keys: readonly ApiKey[]) {
-    this.replace(keys);
-  }
-
-  replace(keys: readonly ApiKey[]): void {
-    this.#digests = keys.map(({ name, application, key }) => {
-      const text = this.#digestOf(key);
-      const digest = Buffer.from(text, 'hex');
-      const isValid = () => this.#digests.some((current) => current.text === text);
-      const caller = { id: null, name, application, person: null, scopes, expiresAt: null, isValid };
-      return { caller, key, text, digest };
-    });
-  }
-
-  /** The owner of an API key. Undefined if the key is not valid. These keys have every scope. */
-  find(presented: string): Caller | undefined {
-    if (presented.length > keyLengthMax) return undefined;
-    const digest = Buffer.from(this.#digestOf(presented), 'hex');
-    let found: Caller | undefined;
-    for (const candidate of this.#digests) {
-      if (timingSafeEqual(candidate.digest, digest)) found = candidate.caller;
-    }
-    return found;
-  }
-
-  /** The owner of the API key with which a session was opened. Undefined if the key is no longer valid. */
-  ofSession(token: string, proof: Buffer): Caller | undefined {
-    return this.#digests.find(({ key }) => timingSafeEqual(sessionProof(token, key), proof))?.caller;
-  }
-
-  #digestOf(key: string): string {
-    // As hexadecimal text, which Node produces three times as fast as bytes.
-    return hash('sha256', this.#salt + key, 'hex');
-  }
-}
-
-/**
- * Proves that a session was opened with an API key. The token is secret and random, so a reader of the proof cannot
- * even test guesses of the API key.
- */
-export function sessionProof(token: string, key: string): Buffer {
-  return Buffer.from(hash('sha256', `${token} ${key}`, 'hex'), 'hex');
 }

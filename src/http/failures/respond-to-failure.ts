@@ -5,7 +5,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { errorCatalogue } from '#core/error-catalogue.ts';
 import { Failure } from '#core/errors.ts';
 import type { Logger } from '#core/platform/logger.ts';
-import { isRefused } from '../input/request-headers.ts';
+import { isRefused } from '../input/request-parts.ts';
 import { bodyBytesMax, connectionLimits, headerBytesMax } from '../load/limits.ts';
 import { securityHeaders } from '../security-headers.ts';
 import { problemResponse, rawProblemResponse } from './problem.ts';

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { setTimeout } from 'node:timers/promises';
+import type { Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import { Failure } from '#core/errors.ts';
-import type { Logger } from '#core/platform/logger.ts';
-import { requestTooSlow } from '../failures/respond-to-failure.ts';
+import type { Failure } from '#core/errors.ts';
+import type { ConnectionLimits } from './limits.ts';
 
 /** A few streams read at the same time, for some milliseconds each: this leaves most of the time to requests. */
 const giveWayMsMax = 100;
@@ -91,7 +91,7 @@ export class OpenRequests {
    */
   async giveWay(): Promise<void> {
     const endMs = performance.now() + giveWayMsMax;
-    while (this.#working > 0 && performance.now() < endMs) await setTimeout(giveWayPauseMs);
+    while (this.#working > 0 && performance.now() < endMs) await pause(giveWayPauseMs);
   }
 
   /**
@@ -200,89 +200,116 @@ export class OpenRequests {
   }
 }
 
-/** One check per second, for a deadline of half a minute. */
-const checksPerDeadline = 30;
-
-interface DeadlineParts {
-  readonly logger: Logger;
-  readonly open: OpenRequests;
-  readonly timeoutMs: number;
+declare module 'fastify' {
+  interface FastifyInstance {
+    connections: Connections;
+  }
 }
 
-/**
- * Responds to requests that could not be finished in time. Their work continues, and its outcome is only logged; a
- * request with the same idempotency key finds it. A timer checks the oldest open requests. The framework's own
- * `handlerTimeout` needs a timer and an abort signal per request, and stops watching as soon as a body has been read.
- */
-export function registerRequestDeadline(
-  app: FastifyInstance,
-  { logger, open, timeoutMs }: DeadlineParts,
-): void {
-  const silent = logger.child({}, { level: 'silent' });
-  const end = ({ reply, hasStarted, hasResponse, outcome }: OpenRequest) => {
-    // The response has started, but the caller does not read it to its end.
-    if (reply.raw.headersSent) return void reply.raw.destroy();
-    if (reply.sent || hasResponse) return;
-    // The rest of the body would follow on the connection, so it is closed.
-    if (!hasStarted && !reply.request.raw.complete) {
-      reply.raw.setHeader('connection', 'close');
-      return respond(reply, bodyTooSlow);
-    }
-    respond(reply, deadlinePassed);
-    if (outcome instanceof Promise) logOutcome(logger, reply.request.id, outcome);
-    // The framework logs late outcomes too, but without the request id, and an expected failure as an error.
-    reply.log = silent;
+/** How many connections are closed at a time, because each search examines all connections. */
+const shareToClose = 1 / 100;
+
+/** An open connection, and what is known about its caller. */
+class Connection {
+  readonly socket: Socket;
+  /** Whether its caller has shown a valid API key, session or signature. */
+  isKnown = false;
+  /** When it was opened, or its last response was sent. */
+  usedAtMs = performance.now();
+  #responses = 0;
+  /** Its latest response. Undefined before the first one. */
+  #latest: ServerResponse | undefined;
+  readonly #end = () => {
+    this.#responses -= 1;
+    this.usedAtMs = performance.now();
+    if (this.#responses === 0) this.#latest = undefined;
   };
-  const checkIntervalMs = timeoutMs / checksPerDeadline;
-  const timer = setInterval(() => {
-    // Includes requests that would pass their deadline before the next check.
-    for (const request of open.olderThan(timeoutMs - checkIntervalMs)) end(request);
-  }, checkIntervalMs);
-  timer.unref();
-  app.addHook('onClose', async () => clearInterval(timer));
-  app.addHook('onSend', (_request, reply, payload, done) => {
-    if (reply.open !== undefined) {
-      reply.open.hasResponse = true;
-      // It holds the objects of the response, which would stay in memory until the caller has read all of it.
-      reply.open.outcome = undefined;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+  }
+
+  respond(response: ServerResponse): void {
+    this.#responses += 1;
+    this.#latest = response;
+    response.once('close', this.#end);
+  }
+
+  /** Whether a request on it has arrived with its whole body, and has no response yet. */
+  get isServing(): boolean {
+    // The next request on a connection begins after the one before it is complete.
+    return this.#responses > 1 || this.#latest?.req.complete === true;
+  }
+}
+
+/** The open connections of a server. */
+export class Connections {
+  readonly #open = new Set<Connection>();
+  readonly #ofSocket = new WeakMap<Socket, Connection>();
+  readonly #max: number;
+
+  constructor({ server }: FastifyInstance, max: number) {
+    this.#max = max;
+    server.on('connection', (socket) => this.#add(socket));
+    server.on('request', (_request, response) => {
+      if (response.socket !== null) this.#ofSocket.get(response.socket)?.respond(response);
+    });
+  }
+
+  /** Records that the caller has shown a valid API key, session or signature. */
+  know(socket: Socket): void {
+    const connection = this.#ofSocket.get(socket);
+    if (connection !== undefined) connection.isKnown = true;
+  }
+
+  /**
+   * Closes connections on which nothing was ever sent: browsers and load balancers open them in advance. Node does not
+   * count them as idle, and would wait for them when it closes the server.
+   */
+  closeSilent(): void {
+    for (const { socket } of this.#open) if (socket.bytesRead === 0) socket.destroy();
+  }
+
+  /** Closes connections without a request that has arrived as a whole. */
+  closeUnused(): void {
+    for (const { socket, isServing } of this.#open) if (!isServing) socket.destroy();
+  }
+
+  #add(socket: Socket): void {
+    const connection = new Connection(socket);
+    this.#open.add(connection);
+    this.#ofSocket.set(socket, connection);
+    socket.once('close', () => this.#open.delete(connection));
+    if (this.#open.size > this.#max) this.#makeRoom();
+  }
+
+  /**
+   * Closes connections that serve no request: those of unknown callers first, and of these the one that was unused for
+   * longest. A caller that opens thousands of connections displaces only its own.
+   */
+  #makeRoom(): void {
+    const unused = [...this.#open]
+      .filter(({ isServing }) => !isServing)
+      .sort((a, b) => Number(a.isKnown) - Number(b.isKnown) || a.usedAtMs - b.usedAtMs);
+    const count = Math.max(this.#open.size - this.#max, Math.floor(this.#max * shareToClose));
+    for (const connection of unused.slice(0, count)) {
+      this.#open.delete(connection);
+      connection.socket.destroy();
     }
-    done(null, payload);
-  });
-  app.addHook('onRoute', (route) => {
-    const { handler } = route;
-    route.handler = function (request, reply) {
-      open.arrive(reply);
-      const outcome: unknown = handler.call(this, request, reply);
-      open.start(reply, outcome);
-      return outcome;
-    };
-  });
+  }
 }
 
-/**
- * Sends the only response. While it waits for its audit entry, a result of the handler would write the headers a second
- * time, and that error would end the process.
- */
-function respond(reply: OpenReply, failure: Failure): void {
-  reply.send(failure);
-  reply.hijack?.();
-}
-
-const bodyTooSlow = requestTooSlow();
-
-const deadlinePassed = new Failure(
-  'overloaded',
-  'The request took too long and may still complete. Repeat it with the same idempotency key.',
-  { retryAfterSeconds: 1 },
-);
-
-function logOutcome(logger: Logger, requestId: string, outcome: Promise<unknown>): void {
-  outcome.then(
-    () => logger.info({ requestId }, 'request completed after its deadline'),
-    (error: unknown) => {
-      const message = 'request failed after its deadline';
-      if (error instanceof Failure) logger.warn({ requestId, code: error.code, err: error }, message);
-      else logger.error({ requestId, err: error }, message);
-    },
-  );
+/** Keeps the number of connections below its maximum, and closes those that would hold up a stop. */
+export function registerConnections(
+  app: FastifyInstance,
+  { connectionsMax, incompleteMs }: Pick<ConnectionLimits, 'connectionsMax' | 'incompleteMs'>,
+): Connections {
+  const connections = new Connections(app, connectionsMax);
+  app.decorate('connections', connections);
+  app.addHook('preClose', async () => {
+    connections.closeSilent();
+    const timer = setTimeout(() => connections.closeUnused(), incompleteMs);
+    app.server.once('close', () => clearTimeout(timer));
+  });
+  return connections;
 }

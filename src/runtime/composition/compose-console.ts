@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { PlatformParts } from '#core/platform/parts.ts';
-import type { ApiGuard } from '#http/access/api-guard.ts';
-import type { ApiKeyRing } from '#http/access/api-key.ts';
+import type { ApiGuard, ApiKeyRing } from '#http/access/api-guard.ts';
 import type { AuditLog } from '#operators/audit/audit-log.ts';
 import { registerConsoleRoutes } from '#operators/console/console-routes.ts';
 import { ConsoleAccess, publicAddress } from '#operators/console/sessions/console-access.ts';

@@ -7,7 +7,7 @@ import { Type } from '#core/platform/schemas.ts';
 import { ApiRoutes } from '#http/api-routes.ts';
 import { DateTime, dateTime, ExternalId, Id, nullable, response } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
-import { sendIfChanged } from '#http/input/request-headers.ts';
+import { sendIfChanged } from '#http/input/request-parts.ts';
 import type { SubscriptionService } from '../subscription-service.ts';
 import type { CustomerEntitlements, EntitlementService } from './entitlement-service.ts';
 

@@ -3,8 +3,7 @@ import type { Static } from 'typebox';
 import { Failure } from '#core/errors.ts';
 import type { NewAuditEntry, Sender } from '#core/model/audit-entry.ts';
 import { Type } from '#core/platform/schemas.ts';
-import { type ApiGuard, signedOut } from '#http/access/api-guard.ts';
-import { sessionProof } from '#http/access/api-key.ts';
+import { type ApiGuard, sessionProof, signedOut } from '#http/access/api-guard.ts';
 import type { ConsoleAccess } from './console-access.ts';
 import type { SessionService } from './session-service.ts';
 

@@ -4,8 +4,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { test } from 'node:test';
 import { secretBytes, writeKey } from '#core/model/api-key.ts';
 import { newId } from '#core/platform/id.ts';
-import { ApiKeyRing } from '../access/api-key.ts';
-import { requestIdOf as idOf } from './request-headers.ts';
+import { ApiKeyRing } from '../access/api-guard.ts';
+import { requestIdOf as idOf } from './request-parts.ts';
 
 const keys = new ApiKeyRing([{ name: 'shop', application: 'shop', key: 'from-the-environment' }]);
 const requestIdOf = (headers: IncomingHttpHeaders) => idOf(headers, (text) => keys.find(text) !== undefined);
