@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '#core/errors.ts';
 import { asksFor } from '../input/accept.ts';
 import { endWithKey, keyEnded, type OpenReader, OpenReaders } from '../load/open-readers.ts';
+import type { OpenRequests } from '../load/open-requests.ts';
 import { type CsvColumn, csvLine, headerLine } from './csv.ts';
 
 /** The limits of exports. Tests set lower ones. */
@@ -126,7 +127,7 @@ export class CsvExports {
     request.isStream = true;
     // From here on, the time limit below applies, and a caller that reads nothing is disconnected like any other.
     request.server.openRequests.leave(reply);
-    const body = Readable.from(this.#lines(start, () => request.server.openRequests.giveWay()));
+    const body = Readable.from(this.#lines(start, request.server.openRequests));
     const { signal } = start.reader.controller;
     // Data that the caller has not read yet is dropped too.
     signal.addEventListener('abort', () => void (reply.raw.closed || body.destroy(signal.reason)));
@@ -148,7 +149,7 @@ export class CsvExports {
    */
   async *#lines(
     { source, first, nextFile, reader }: StartedExport,
-    giveWay: () => Promise<void>,
+    openRequests: OpenRequests,
   ): AsyncGenerator<string, void> {
     const { columns, read } = source;
     const { rowsMax, pageRows, pageLength } = this.#limits;
@@ -160,8 +161,8 @@ export class CsvExports {
     while (page.nextCursor !== null) {
       const fitting = Math.ceil((page.data.length * pageLength) / Math.max(1, lines.length));
       const limit = Math.max(1, Math.min(pageRows, fitting));
-      await giveWay();
-      page = await read({ cursor: page.nextCursor, upTo: nextFile ?? undefined, limit, skip: 0 });
+      const next = { cursor: page.nextCursor, upTo: nextFile ?? undefined, limit, skip: 0 };
+      page = await openRequests.giveWay(() => read(next));
       sent += page.data.length;
       if (sent > rowsMax) throw new Error('too many objects began to match during the export');
       if (!(await endWithKey(reader))) throw keyEnded;

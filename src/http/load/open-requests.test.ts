@@ -105,18 +105,58 @@ test('a request that ends while it waits does not come back', async () => {
   assert.deepEqual([requests.workingCount, requests.localCount], [0, 0]);
 });
 
-test('what gives way waits for the requests that work, and not for ever', async () => {
-  const { requests, replies } = open(2);
-  let hasPassed = false;
-  const passed = requests.giveWay().then(() => {
-    hasPassed = true;
-  });
+test('without requests, work that gives way begins at once, however much there is', async (t) => {
+  const { requests, replies } = open(1);
   requests.leave(replies[0] ?? assert.fail());
-  await setImmediate();
-  assert.equal(hasPassed, false);
-  requests.leave(replies[1] ?? assert.fail());
-  await passed;
-  requests.add(newReply(), true, false);
-  await requests.giveWay();
-  assert.equal(requests.workingCount, 1);
+  const sinceMs = performance.now() + 1_000;
+  t.mock.method(performance, 'now', () => sinceMs);
+  let begun = 0;
+  const pieces = [1, 2, 3].map(() =>
+    requests.giveWay(async () => {
+      begun += 1;
+    }),
+  );
+  assert.equal(begun, 3);
+  await Promise.all(pieces);
 });
+
+for (const [isWorking, name] of [
+  [true, 'beside a request'],
+  [false, 'shortly after one'],
+] as const)
+  test(`${name}, work that gives way has a tenth of the time, and goes on after a failure`, async (t) => {
+    let nowMs = 1_000_000;
+    t.mock.method(performance, 'now', () => nowMs);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const advance = async (byMs: number) => {
+      nowMs += byMs;
+      t.mock.timers.tick(byMs);
+      await setImmediate();
+    };
+    const { requests, replies } = open(1);
+    if (!isWorking) requests.leave(replies[0] ?? assert.fail());
+    const ends: (() => void)[] = [];
+    const piece = () =>
+      requests.giveWay(
+        () => new Promise<void>((_, reject) => void ends.push(() => reject(new Error('failed')))),
+      );
+    const failed = [piece(), piece(), piece()].map((outcome) =>
+      assert.rejects(outcome, { message: 'failed' }),
+    );
+    await advance(0);
+    await advance(10);
+    assert.equal(ends.length, 1, 'one at a time');
+    ends[0]?.();
+    await advance(0);
+    await advance(89);
+    assert.equal(ends.length, 1, 'nine times as long as it worked');
+    await advance(1);
+    assert.equal(ends.length, 2);
+    await advance(10_000);
+    ends[1]?.();
+    await advance(0);
+    await advance(250);
+    assert.equal(ends.length, 3, 'a quarter of a second at most');
+    ends[2]?.();
+    await Promise.all(failed);
+  });

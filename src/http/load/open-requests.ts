@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Failure } from '#core/errors.ts';
 import type { ConnectionLimits } from './limits.ts';
 
-/** A few streams read at the same time, for some milliseconds each: this leaves most of the time to requests. */
-const giveWayMsMax = 100;
-/** Much shorter, and rarely enough to cost nothing. */
-const giveWayPauseMs = 5;
+/** Beside requests, work that gives way has a tenth of the time: it pauses for so many times as long as it worked. */
+const pausesPerWork = 9;
+/** So that it goes on even if the database is slow. */
+const pauseMsMax = 250;
+/** How long after a request another one is expected. */
+const quietAfterMs = 100;
 
 /** A reply of the framework, or of a route without it. */
 export interface OpenReply {
@@ -70,6 +71,10 @@ export class OpenRequests {
   /** Working requests that never call the processor: their number, and the sum of the times at which they began. */
   #local = 0;
   #localSinceSumMs = 0;
+  /** When a request last began or ended to work. */
+  #workedMs = Number.NEGATIVE_INFINITY;
+  /** Resolves when the next piece of the work that gives way may begin. */
+  #nextPiece: Promise<void> = Promise.resolve();
 
   /** The requests that work now: neither arriving nor waiting. */
   get workingCount(): number {
@@ -86,12 +91,22 @@ export class OpenRequests {
   }
 
   /**
-   * For work that may wait: resolves when no request works, or after a short time. So a thousand streams that read old
-   * events hardly slow requests down, and go on.
+   * Does a piece of work that may wait, such as reading a page of an export. Beside requests, one piece is done at a
+   * time, and all of them together get a tenth of the time: a thousand streams that read old events hardly slow
+   * requests down, and go on. Few pieces may wait at the same time.
    */
-  async giveWay(): Promise<void> {
-    const endMs = performance.now() + giveWayMsMax;
-    while (this.#working > 0 && performance.now() < endMs) await pause(giveWayPauseMs);
+  async giveWay<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#working === 0 && performance.now() - this.#workedMs > quietAfterMs) return work();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const mayBegin = this.#nextPiece;
+    this.#nextPiece = promise;
+    await mayBegin;
+    const beganMs = performance.now();
+    try {
+      return await work();
+    } finally {
+      setTimeout(resolve, Math.min(pauseMsMax, pausesPerWork * (performance.now() - beganMs))).unref();
+    }
   }
 
   /**
@@ -172,6 +187,7 @@ export class OpenRequests {
   #work(request: OpenRequest, sinceMs: number): void {
     request.phase = 'working';
     request.workingSinceMs = sinceMs;
+    this.#workedMs = sinceMs;
     this.#working += 1;
     if (!request.isLocal) return;
     this.#local += 1;
@@ -182,6 +198,7 @@ export class OpenRequests {
     const wasWorking = request.phase === 'working';
     request.phase = phase;
     if (!wasWorking) return;
+    this.#workedMs = performance.now();
     this.#working -= 1;
     if (!request.isLocal) return;
     this.#local -= 1;

@@ -132,8 +132,8 @@ export class EventFeed {
     selection: EventSelection,
     limit: number,
     signal: AbortSignal,
-    /** Resolves when a reader that is behind may read. */
-    mayRead: () => Promise<void> = async () => {},
+    /** Does the reads of a reader that is behind. */
+    giveWay: (read: () => Promise<FeedBatch>) => Promise<FeedBatch> = (read) => read(),
   ): Promise<FeedBatch | undefined> {
     // A reader that comes back soon finds its events in memory.
     const isAtEnd = after.isAtEnd ?? this.tail.covers(after);
@@ -141,10 +141,8 @@ export class EventFeed {
     if (signal.aborted) return undefined;
     const batch = isAtEnd ? this.#fromTail(after, selection, limit) : undefined;
     if (batch !== undefined) return batch;
-    return this.#inTurn(async () => {
-      await mayRead();
-      return this.#read(after.position, await this.#endOf(undefined), selection, limit);
-    });
+    const read = async () => this.#read(after.position, await this.#endOf(undefined), selection, limit);
+    return this.#inTurn(() => giveWay(read));
   }
 
   #fromTail(after: FeedPoint, selection: EventSelection, limit: number): FeedBatch | undefined {

@@ -148,8 +148,10 @@ export class EventStreams {
   ): Promise<Next | undefined> {
     const { feed, limits } = this.#parts;
     const { signal } = stream.reader.controller;
-    const mayRead = () => stream.request.server.openRequests.giveWay();
-    const batch = await feed.next(after, selection, stream.batchSize, signal, mayRead);
+    const { openRequests } = stream.request.server;
+    const batch = await feed.next(after, selection, stream.batchSize, signal, (read) =>
+      openRequests.giveWay(read),
+    );
     if (batch === undefined) return undefined;
     const { events, last, position, history, isAtEnd } = batch;
     if (events.length > 0 || last !== undefined)
