@@ -52,18 +52,27 @@ create table till.usage_counters (
 -- The windows that have not ended.
 create index on till.usage_counters (customer_id, ends_at);
 
--- What decided about the windows of a subscription until it changed: the period, the plan and the add-ons. Events that
--- arrive late are counted by what held when they happened, even if a period was never reported, the plan does not grant
--- the meter any more, or the subscription is paused. The subscription itself has its current terms.
-create table till.usage_periods (
+-- What subscriptions were before they changed, and what they became. Events that arrive late are counted by what held
+-- when they happened, even if a period was never reported, the plan does not grant the meter any more, or the
+-- subscription is paused. Triggers record this and judge nothing: `core/model/past-periods.ts` decides which periods a
+-- subscription had. The subscription itself has its current terms.
+create table till.subscription_history (
   subscription_id uuid not null references till.subscriptions,
-  starts_at timestamptz not null,
-  ends_at timestamptz not null,
-  -- If this is later than `ends_at`, periods of the plan's interval followed. The default is for what holds until now.
-  holds_until timestamptz not null default now(),
+  -- By the processor's clock.
+  changed_at timestamptz not null,
+  status text not null,
+  current_period_start timestamptz,
+  current_period_end timestamptz,
   plan_id uuid not null,
   add_ons jsonb not null,
-  primary key (subscription_id, holds_until)
+  grace_ends_at timestamptz,
+  next_status text not null,
+  next_period_start timestamptz,
+  next_ended_at timestamptz,
+  -- Whether it has another plan or other add-ons since.
+  has_other_terms boolean not null,
+  id bigint generated always as identity,
+  primary key (subscription_id, id)
 );
 
 -- Tells windows of one customer apart that begin in the same second, which is the precision of the processor's times.
@@ -79,54 +88,56 @@ end $$;
 create trigger number_windows before insert on till.subscriptions
   for each row execute function till.number_windows();
 
--- Keeps the terms that end, and extends counters. For each statement, so that it sees all subscriptions that change
--- together. Without meters there is no usage, and nothing is kept. An event can be 35 days late. A subscription that
--- stays entitled had its earlier terms until the change, by the processor's clock, or until its new period began. One
--- that is no longer entitled had them at most until its period ended. One that was past due had them at most until its
--- grace period ended, which is still stored while the trigger runs. Of several changes in the same second, the first
--- one counts.
---
+-- Without meters there is no usage, and nothing is recorded. An event can be 35 days late.
+create function till.record_subscription_change() returns trigger language plpgsql as $$
+begin
+  if exists (select from till.meters) then
+    insert into till.subscription_history values (
+      old.id, new.processor_as_of,
+      old.status, old.current_period_start, old.current_period_end, old.plan_id, old.add_ons,
+      (select ends_at from till.grace_periods where subscription_id = old.id),
+      new.status, new.current_period_start, new.ended_at,
+      (old.plan_id, old.add_ons) is distinct from (new.plan_id, new.add_ons));
+    delete from till.subscription_history
+      where subscription_id = old.id and changed_at < new.processor_as_of - interval '40 days';
+  end if;
+  return null;
+end $$;
+
+create trigger record_subscription_change after update on till.subscriptions
+  for each row when ((old.status, old.current_period_start, old.plan_id, old.add_ons)
+    is distinct from (new.status, new.current_period_start, new.plan_id, new.add_ons))
+  execute function till.record_subscription_change();
+
+-- A grace period that ends by itself changes no subscription, and the next change would not know when it ended.
+create function till.record_ended_grace() returns trigger language plpgsql as $$
+begin
+  if exists (select from till.meters) then
+    insert into till.subscription_history
+      select id, old.ends_at, status, current_period_start, current_period_end, plan_id, add_ons, old.ends_at,
+        status, current_period_start, ended_at, false
+      from till.subscriptions where id = old.subscription_id and status = 'past_due';
+  end if;
+  return null;
+end $$;
+
+create trigger record_ended_grace after delete on till.grace_periods
+  for each row execute function till.record_ended_grace();
+
 -- A period that lasts longer than expected, such as a trial that was extended, extends the windows that end with it,
 -- so that they are found until then. The windows that begin with it get counters, even if nothing was used: whatever
 -- counts in them afterwards meets these counters, and keeps their end. A renewal that is as long as the plan says
--- needs none.
-create function till.follow_usage_periods() returns trigger language plpgsql as $$
+-- needs none. For each statement, so that all counters are locked in the order in which every transaction locks them.
+create function till.extend_counters() returns trigger language plpgsql as $$
 begin
-  if not exists (select from till.meters) then
-    return null;
-  end if;
-  with kept as (
-    insert into till.usage_periods (subscription_id, starts_at, ends_at, holds_until, plan_id, add_ons)
-    select id, before.current_period_start,
-      case when before.current_period_start < changed.current_period_start
-        then least(before.current_period_end, changed.current_period_start) else before.current_period_end end,
-      least(grace.ends_at,
-        case when before.current_period_start < changed.current_period_start then changed.current_period_start
-          when changed.status in ('active', 'trialing') or changed.status = before.status then changed.processor_as_of
-          else least(before.current_period_end, coalesce(changed.ended_at, changed.processor_as_of)) end),
-      before.plan_id, before.add_ons
-    from before join changed using (id)
-    left join till.grace_periods as grace on grace.subscription_id = id and before.status = 'past_due'
-    where (before.status in ('active', 'trialing') or grace.ends_at is not null)
-      and before.current_period_start is not null and before.current_period_end is not null
-      and (before.current_period_start < changed.current_period_start
-        or (changed.status not in ('active', 'trialing') and changed.status <> before.status)
-        or before.plan_id <> changed.plan_id or before.add_ons <> changed.add_ons)
-    on conflict do nothing
-    returning subscription_id as id
-  )
-  delete from till.usage_periods using kept join changed using (id)
-    where subscription_id = id and holds_until < changed.processor_as_of - interval '40 days';
-  if not exists (
+  if not exists (select from till.meters) or not exists (
     select from before join changed using (id)
-    where before.current_period_start < changed.current_period_start
-      or (before.current_period_start = changed.current_period_start
-        and before.current_period_end < changed.current_period_end))
+    where (before.current_period_start, before.current_period_end)
+      < (changed.current_period_start, changed.current_period_end))
   then
     return null;
   end if;
-  -- One pass creates and extends counters, in the order in which every transaction locks them. It is planned each
-  -- time: a plan that was made while there were few counters would read all of them.
+  -- It is planned each time: a plan that was made while there were few counters would read all of them.
   execute $sql$
     with moved as (
       select changed.customer_id, changed.current_period_end as ends_at,
@@ -136,9 +147,8 @@ begin
         (changed.current_period_start at time zone 'utc' + (plans.interval_count || ' ' || plans.interval)::interval)
           at time zone 'utc' as expected_at
       from before join changed using (id) join till.plans on plans.id = before.plan_id
-      where before.current_period_start < changed.current_period_start
-        or (before.current_period_start = changed.current_period_start
-          and before.current_period_end < changed.current_period_end)
+      where (before.current_period_start, before.current_period_end)
+        < (changed.current_period_start, changed.current_period_end)
     ),
     longer as (
       select held.customer_id, held.meter_id, held.starts_at, moved.ends_at
@@ -160,48 +170,9 @@ begin
   return null;
 end $$;
 
-create trigger follow_usage_periods after update on till.subscriptions
+create trigger extend_counters after update on till.subscriptions
   referencing old table as before new table as changed
-  for each statement execute function till.follow_usage_periods();
-
--- A grace period that ends without a change of the subscription. The next change would not know when it ended.
-create function till.keep_ended_grace() returns trigger language plpgsql as $$
-begin
-  if exists (select from till.meters) then
-    insert into till.usage_periods (subscription_id, starts_at, ends_at, holds_until, plan_id, add_ons)
-      select id, current_period_start, current_period_end, ended.ends_at, plan_id, add_ons
-      from ended join till.subscriptions on id = ended.subscription_id
-      where status = 'past_due' and current_period_start < ended.ends_at and current_period_end is not null
-      on conflict do nothing;
-  end if;
-  return null;
-end $$;
-
-create trigger keep_ended_grace after delete on till.grace_periods
-  referencing old table as ended for each statement execute function till.keep_ended_grace();
-
--- Keeps that a subscription gave no access before it was canceled. Without this, late usage of an unpaid time would
--- count in its last period: only a subscription that entitled its customer until it ended has that window until then.
---
--- The row begins when it ends, so no window contains the time after the row before it: that of the last access. A grace
--- period that lasted until the end is kept by till.follow_usage_periods. It runs later, and sees the same row of
--- till.grace_periods. A subscription that expires without a first payment needs no row, as its status says the same.
-create function till.keep_end_without_access() returns trigger language plpgsql as $$
-begin
-  if exists (select from till.meters)
-    and not exists (select from till.grace_periods where subscription_id = new.id and ends_at >= new.ended_at)
-  then
-    insert into till.usage_periods (subscription_id, starts_at, ends_at, holds_until, plan_id, add_ons)
-      values (new.id, new.ended_at, new.ended_at, new.ended_at, new.plan_id, new.add_ons)
-      on conflict do nothing;
-  end if;
-  return null;
-end $$;
-
-create trigger keep_end_without_access after update on till.subscriptions
-  for each row when (new.status = 'canceled' and new.ended_at is not null
-    and old.status in ('incomplete', 'past_due', 'unpaid', 'paused'))
-  execute function till.keep_end_without_access();
+  for each statement execute function till.extend_counters();
 
 -- Drops a day of usage events. Events of the last 35 days are needed to find repeated ones.
 create function till.drop_usage_day(day_name text) returns void

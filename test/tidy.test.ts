@@ -504,7 +504,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'features/usage/usage-check-store.ts',
     'features/subscriptions/entitlements/entitlement-store.ts',
   ],
-  usage_periods: ['features/usage/usage-period-store.ts'],
+  subscription_history: ['features/usage/usage-period-store.ts'],
   audit_log: ['operators/audit/audit-store.ts'],
   console_sessions: ['operators/console/sessions/session-store.ts'],
   console_sign_ins: ['operators/console/sessions/session-store.ts'],

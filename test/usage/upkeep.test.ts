@@ -58,6 +58,32 @@ test('events outside of all days count once too, and are deleted in time', async
   assert.equal((await others()).length, 0);
 });
 
+test('what subscriptions were is recorded when it decides about usage, and kept as long as usage can be late', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const { id } = await subscribe(till);
+  const update = (values: string) => till.sql(`update till.subscriptions set ${values} where id = '${id}'`);
+  const changes = async () =>
+    (
+      await till.sql<{ age: number }>(
+        `select extract(day from now() - changed_at)::integer as age from till.subscription_history order by id`,
+      )
+    ).map(({ age }) => age);
+  const renewAt = (days: number) =>
+    update(`processor_as_of = now() - interval '${days} days', current_period_start = current_period_end,
+      current_period_end = current_period_end + interval '1 day'`);
+  await renewAt(60);
+  assert.deepEqual(await changes(), [], 'without meters there is no usage');
+  await createMeter(till);
+  for (const days of [59, 42, 41, 5]) await renewAt(days);
+  assert.deepEqual(await changes(), [42, 41, 5]);
+  await update(
+    `metadata = '{ "team": "blue" }', checked_at = now(), cancel_at_period_end = true, quantity = 7`,
+  );
+  assert.deepEqual(await changes(), [42, 41, 5], 'nothing of this decides about usage');
+  await update(`processor_as_of = now(), status = 'unpaid'`);
+  assert.deepEqual(await changes(), [5, 0]);
+});
+
 test("a deleted customer's usage keeps its numbers and loses its ids", async (t) => {
   const till = await startTill({ in: 'process', for: t });
   const [customer, other, meter] = [

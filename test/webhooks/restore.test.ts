@@ -30,7 +30,7 @@ import { eventOf, idOf } from '../support/webhook-events.ts';
 /** As after the restore of a backup from before anything else happened. */
 async function restoreEmpty(till: TillInProcess): Promise<void> {
   await till.sql(`truncate till.customers, till.external_ids, till.plans, till.payments, till.refunds, till.subscriptions,
-    till.subscription_add_ons, till.usage_periods, till.invoices, till.checkouts, till.idempotency_claims, till.webhook_events,
+    till.subscription_add_ons, till.subscription_history, till.invoices, till.checkouts, till.idempotency_claims, till.webhook_events,
     till.list_counts`);
   await till.sql(`update till.recovery set read_until = now() - interval '1 hour'`);
 }

@@ -16,7 +16,7 @@ export interface UsageWindow extends UsagePeriod {
 }
 
 /** What a plan and its add-ons grant, and how long a period is. */
-interface PeriodTerms {
+export interface PeriodTerms {
   readonly interval: PlanInterval;
   readonly intervalCount: number;
   /** Including the features of its add-ons. */

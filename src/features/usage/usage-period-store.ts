@@ -1,44 +1,68 @@
 import { type AddOnFeatures, joinAddOns } from '#core/model/entitlement.ts';
+import { pastPeriodsOf, type SubscriptionChange } from '#core/model/past-periods.ts';
 import type { PlanInterval } from '#core/model/plan.ts';
 import type { PlanFeatures } from '#core/model/plan-features.ts';
 import type { PastPeriod } from '#core/model/usage-window.ts';
 import type { Queryable } from '#core/platform/postgres.ts';
 
-interface PeriodRow extends Omit<PastPeriod, 'terms'> {
+type Before = SubscriptionChange['before'];
+type After = SubscriptionChange['after'];
+
+interface ChangeRow extends Omit<Before, 'terms'> {
   readonly subscriptionId: string;
+  readonly at: Date;
   readonly interval: PlanInterval;
   readonly intervalCount: number;
   readonly features: PlanFeatures;
   readonly addOns: readonly AddOnFeatures[] | null;
+  readonly nextStatus: After['status'];
+  readonly nextStart: After['start'];
+  readonly endedAt: After['endedAt'];
+  readonly hasOtherTerms: boolean;
 }
 
-/** The SQL that reads the earlier periods of subscriptions. A trigger writes them. */
+/** The SQL that reads how subscriptions have changed. Triggers record it. */
 export class UsagePeriodStore {
-  /** Those that held after `since`, by the ids of the subscriptions, and in the order of `until`. */
+  /** The earlier periods, by the ids of the subscriptions. Those that held only before `since` may be missing. */
   async find(
     db: Queryable,
     subscriptionIds: readonly string[],
     since: Date,
   ): Promise<ReadonlyMap<string, readonly PastPeriod[]>> {
-    const rows = await db.query<PeriodRow>(
-      `select past.subscription_id as "subscriptionId", past.starts_at as start, past.ends_at as "end",
-         past.holds_until as until, plans.interval, plans.interval_count as "intervalCount", plans.features,
-         case when past.add_ons <> '[]' then (
+    // A change ends nothing later than the last of its times.
+    const rows = await db.query<ChangeRow>(
+      `select history.subscription_id as "subscriptionId", history.changed_at as at, history.status,
+         history.current_period_start as start, history.current_period_end as "end",
+         history.grace_ends_at as "graceEndsAt", history.next_status as "nextStatus",
+         history.next_period_start as "nextStart", history.next_ended_at as "endedAt",
+         history.has_other_terms as "hasOtherTerms", plans.interval, plans.interval_count as "intervalCount", plans.features,
+         case when history.add_ons <> '[]' then (
            select jsonb_agg(jsonb_build_object('quantity', item -> 'quantity', 'features', plans.features) order by plans.id)
-           from jsonb_array_elements(past.add_ons) as item join till.plans on plans.id = (item ->> 'planId')::uuid
+           from jsonb_array_elements(history.add_ons) as item join till.plans on plans.id = (item ->> 'planId')::uuid
          ) end as "addOns"
-       from till.usage_periods as past join till.plans on plans.id = past.plan_id
-       where past.subscription_id = any($1) and past.holds_until > $2
-       order by past.subscription_id, past.holds_until`,
+       from till.subscription_history as history join till.plans on plans.id = history.plan_id
+       where history.subscription_id = any($1)
+         and greatest(history.changed_at, history.next_period_start, history.next_ended_at) > $2
+       order by history.subscription_id, history.id`,
       [subscriptionIds, since],
-      'find_usage_periods',
+      'find_subscription_history',
     );
-    return Map.groupBy(rows.map(toPeriod), ({ subscriptionId }) => subscriptionId);
+    const byId = Map.groupBy(rows, ({ subscriptionId }) => subscriptionId);
+    return new Map([...byId].map(([id, changes]) => [id, pastPeriodsOf(changes.map(toChange))]));
   }
 }
 
-function toPeriod(row: PeriodRow): PastPeriod & { readonly subscriptionId: string } {
-  const { subscriptionId, start, end, until, interval, intervalCount, features, addOns } = row;
+function toChange(row: ChangeRow): SubscriptionChange {
+  const { status, start, end, graceEndsAt, interval, intervalCount, features, addOns } = row;
   const terms = { interval, intervalCount, features: joinAddOns(features, addOns ?? []) };
-  return { subscriptionId, start, end, until, terms };
+  return {
+    before: { status, start, end, graceEndsAt, terms },
+    after: {
+      status: row.nextStatus,
+      start: row.nextStart,
+      endedAt: row.endedAt,
+      hasOtherTerms: row.hasOtherTerms,
+    },
+    at: row.at,
+  };
 }

@@ -23,7 +23,7 @@ const keptTables = [
   'overview_moves',
   'event_seed',
   'subscription_add_ons',
-  'usage_periods',
+  'subscription_history',
   'backfills',
 ];
 

@@ -102,8 +102,10 @@ export const seeds: Readonly<Record<string, string>> = {
         date_trunc('month', now(), 'utc'), now() from till.meters;
     insert into till.usage_counters (customer_id, meter_id, starts_at, ends_at, used)
       select customer_id, meter_id, window_start, window_start + interval '1 month', quantity from till.usage_events;
-    insert into till.usage_periods (subscription_id, starts_at, ends_at, plan_id, add_ons)
-      select id, now() - interval '1 month', now(), plan_id, add_ons from till.subscriptions;`,
+    insert into till.subscription_history (subscription_id, changed_at, status, current_period_start, current_period_end,
+        plan_id, add_ons, next_status, next_period_start, has_other_terms)
+      select id, now(), 'active', now() - interval '1 month', now(), plan_id, add_ons, 'active', now(), false
+      from till.subscriptions;`,
   sync: `
     insert into till.resyncs (id, status, started_at, ended_at)
       values ('018f0000-0000-7000-8000-00000000000b', 'finished', now(), now());
