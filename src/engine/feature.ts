@@ -7,6 +7,7 @@ import type { ErasedFields } from './events/outbox/personal-data.ts';
 import type { SweptOperation } from './idempotency/sweeper.ts';
 import type { OwnedRows } from './mirrors/erased-store.ts';
 import type { CountedRows } from './mirrors/list.ts';
+import type { CountedKind, Total } from './overview/counted-kind.ts';
 import type { SearchSource } from './search/search-source.ts';
 import type { ComparedList } from './sync/compared-list.ts';
 import type { EventRule } from './sync/event-rule.ts';
@@ -48,6 +49,10 @@ export interface Feature<Context = never> {
   readonly adopting?: (processor: Processor) => Partial<Processor>;
   /** Mirrors whose rows can become stale. */
   readonly staleMirrors?: (context: Context) => readonly StaleMirror[];
+  /** What its objects add to the overview. */
+  readonly counted?: (context: Context) => readonly CountedKind[];
+  /** The numbers that these show in the totals and days of the overview, by their names in the API. */
+  readonly totals?: Readonly<Record<string, Total>>;
   /** The lists of the API whose totals a counter keeps. */
   readonly countedLists?: readonly CountedRows[];
 }

@@ -1,6 +1,7 @@
 import { type EventTypes, namesOf } from '#engine/events/event.ts';
 import type { ErasedFields } from '#engine/events/outbox/personal-data.ts';
 import type { OwnedRows } from '#engine/mirrors/erased-store.ts';
+import type { Total } from '#engine/overview/counted-kind.ts';
 import { checkoutFeature } from './checkouts/checkout-feature.ts';
 import { customerFeature } from './customers/customer-feature.ts';
 import { invoiceFeature } from './invoices/invoice-feature.ts';
@@ -44,6 +45,12 @@ export const ownedRows = features.flatMap<OwnedRows>(({ owned = [] }) => owned);
 export const erasedFields: Readonly<Record<string, ErasedFields>> = Object.assign(
   {},
   ...features.map(({ erased }) => erased),
+);
+
+/** The numbers of objects in the totals and days of the overview, by their names in the API. */
+export const totals: Readonly<Record<string, Total>> = Object.assign(
+  {},
+  ...features.map((feature) => feature.totals),
 );
 
 /** The types of the objects that a search finds. */

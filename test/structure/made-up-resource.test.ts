@@ -32,6 +32,10 @@ interface ContactBody {
   readonly updatedAt: string;
 }
 
+interface Overview {
+  readonly currencies: readonly { readonly totals: { readonly contacts: number } }[];
+}
+
 interface Document {
   readonly tags: readonly object[];
   readonly components: { readonly schemas: object };
@@ -77,6 +81,8 @@ test('a resource is a folder, an entry in the list of features and a migration: 
   );
   const found = await till.get<{ data: FoundObject[] }>('/search?q=ada@example.com');
   assert.ok(found.data.some(({ objectType, objectId }) => objectType === 'contact' && objectId === ada.id));
+  const overview = async () => (await till.get<Overview>('/overview?currency=eur')).currencies[0]?.totals;
+  assert.equal((await overview())?.contacts, 1);
   const metrics = await (await till.fetch('/metrics')).text();
   assert.match(metrics, /mirror_drift_total\{resource="contact"\} 1/);
 
@@ -87,6 +93,10 @@ test('a resource is a folder, an entry in the list of features and a migration: 
     'ada@example.com',
     'foreign@example.com',
   ]);
+  assert.equal((await overview())?.contacts, 2);
+  // Counts the rows, and compares what the events have added up to.
+  const corrected = await runCommand(folder, backendEnvironment(backend), 'resync', '--all', '--json');
+  assert.match(corrected, /"overviewNumbers":\s*0/);
 
   await till.fetch(`/api/v1/customers/${customer.id}`, { method: 'DELETE' });
   const erased = (await contacts()).find((one) => one.id === ada.id);

@@ -12,6 +12,7 @@ import type { InvoicePaymentMirror } from './invoice-payment-mirror.ts';
 import { adoptingPayments, chargeStage, paymentStage } from './payment-import.ts';
 import { paymentEvents, paymentKind } from './payment-kind.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
+import { countedPayments, paymentTotals } from './payment-overview.ts';
 import { registerPaymentRoutes } from './payment-routes.ts';
 import { paymentRule } from './payment-rule.ts';
 import { paymentSources, refundSources } from './payment-search.ts';
@@ -21,6 +22,7 @@ import { registerPaymentUpdateRoutes } from './payment-update-routes.ts';
 import { adoptingRefunds, disputeStage, refundStage } from './refund-import.ts';
 import { refundEvents, refundKind } from './refund-kind.ts';
 import type { RefundMirror } from './refund-mirror.ts';
+import { countedRefunds, refundTotals } from './refund-overview.ts';
 import { registerRefundRoutes } from './refund-routes.ts';
 import type { RefundService } from './refund-service.ts';
 import type { RefundStore } from './refund-store.ts';
@@ -105,6 +107,8 @@ export const paymentFeature: Feature<Context> = {
   },
   adopting: (processor) => ({ ...adoptingPayments(processor), ...adoptingRefunds(processor) }),
   staleMirrors: ({ mirrors }) => [mirrors.payments],
+  counted: ({ stores }) => [countedPayments(stores.payments), countedRefunds(stores.refunds)],
+  totals: { ...paymentTotals, ...refundTotals },
   countedLists: [paymentList],
 };
 

@@ -8,6 +8,7 @@ import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { registerSubscriptionPaymentRoutes } from './paying/subscription-payment-routes.ts';
 import { adoptingSubscriptions, type StageParts, subscriptionStage } from './subscription-import.ts';
 import { erasedSubscription, subscriptionEvents, subscriptionKind } from './subscription-kind.ts';
+import { type CountedStores, countedSubscriptions } from './subscription-overview.ts';
 import { registerSubscriptionRoutes } from './subscription-routes.ts';
 import { subscriptionRule } from './subscription-rule.ts';
 import { subscriptionSources } from './subscription-search.ts';
@@ -15,7 +16,7 @@ import type { SubscriptionService } from './subscription-service.ts';
 import { ownedSubscriptions, type SubscriptionStore, subscriptionList } from './subscription-store.ts';
 
 interface Context extends StageParts {
-  readonly stores: { readonly subscriptions: SubscriptionStore };
+  readonly stores: CountedStores & { readonly subscriptions: SubscriptionStore };
   readonly subscriptions: SubscriptionService;
   readonly entitlements: EntitlementService;
   readonly customers: CustomerService;
@@ -64,5 +65,6 @@ export const subscriptionFeature: Feature<Context> = {
   },
   adopting: adoptingSubscriptions,
   staleMirrors: ({ mirrors }) => [mirrors.subscriptions],
+  counted: ({ stores }) => [countedSubscriptions(stores)],
   countedLists: [subscriptionList],
 };

@@ -1,15 +1,7 @@
 import type { Queryable } from '#core/platform/postgres.ts';
 import type { TimeZone } from '#core/platform/time-zone.ts';
 import type { StoredEvent } from '#engine/events/feed/stored-event.ts';
-import type { SubscriptionView } from '#features/subscriptions/subscription-fields.ts';
-import {
-  type Contribution,
-  type CountedObject,
-  contributionsOf,
-  countedFields,
-  type PricedPlan,
-  turnsOf,
-} from './contributions.ts';
+import type { Contribution, CountedKind } from '#engine/overview/counted-kind.ts';
 
 /** One number of the overview. */
 export interface Cell extends Contribution {
@@ -29,71 +21,56 @@ export const now = 'infinity';
 /** The parts of an event that the overview needs. */
 export type CountedEvent = Pick<StoredEvent, 'createdAtMs' | 'type' | 'objectType' | 'data' | 'previous'>;
 
+/** An object as an event shows it. */
+type View = Readonly<Record<string, unknown>>;
+
 /** A change of a counted object. `before` is null if the change created it. */
-export interface Change {
+interface Change {
   readonly createdAtMs: number;
-  readonly before: Draft | null;
-  readonly after: Draft;
+  readonly kind: CountedKind;
+  readonly before: View | null;
+  readonly after: View;
 }
 
-/** A counted object whose plan has not been looked up yet. */
-interface Draft {
-  readonly type: CountedObject['type'];
-  readonly view: Readonly<Record<string, unknown>>;
+/** A change, with what its object needs: see `complete` of its kind. */
+export interface CountedChange {
+  readonly createdAtMs: number;
+  readonly kind: CountedKind;
+  readonly before: unknown;
+  readonly after: unknown;
 }
+
+export type KindsByType = ReadonlyMap<string, CountedKind>;
 
 /** The change of an event. Undefined if it changes no number. */
-export function changeOf({
-  createdAtMs,
-  type,
-  objectType,
-  data,
-  previous,
-}: CountedEvent): Change | undefined {
-  if (!isCountedType(objectType)) return undefined;
-  if (type.endsWith('.created'))
-    return { createdAtMs, before: null, after: { type: objectType, view: JSON.parse(data) } };
-  const old: Readonly<Record<string, unknown>> = JSON.parse(previous);
+export function changeOf(event: CountedEvent, kinds: KindsByType): Change | undefined {
+  const { createdAtMs, type, objectType, data, previous } = event;
+  const kind = kinds.get(objectType);
+  if (kind === undefined) return undefined;
+  if (type.endsWith('.created')) return { createdAtMs, kind, before: null, after: JSON.parse(data) };
+  const old: View = JSON.parse(previous);
   // Most changes are of other fields. Then the object, which is longer, is not parsed.
-  if (!countedFields[objectType].some((field) => Object.hasOwn(old, field))) return undefined;
-  const view: Readonly<Record<string, unknown>> = JSON.parse(data);
-  return {
-    createdAtMs,
-    before: { type: objectType, view: { ...view, ...old } },
-    after: { type: objectType, view },
-  };
+  if (!kind.fields.some((field) => Object.hasOwn(old, field))) return undefined;
+  const after: View = JSON.parse(data);
+  return { createdAtMs, kind, before: { ...after, ...old }, after };
 }
 
-function isCountedType(objectType: string): objectType is CountedObject['type'] {
-  return Object.hasOwn(countedFields, objectType);
-}
-
-export interface PlanReader {
-  find(db: Queryable, ids: readonly string[]): Promise<readonly (PricedPlan & { readonly id: string })[]>;
-}
-
-type Plans = ReadonlyMap<string, PricedPlan>;
-
-/** The plans whose prices these objects need. The price of a plan never changes. */
-export async function findPrices(db: Queryable, plans: PlanReader, drafts: readonly Draft[]): Promise<Plans> {
-  const ids = planIdsOf(drafts);
-  const found = ids.length === 0 ? [] : await plans.find(db, ids);
-  return new Map(found.map((plan) => [plan.id, plan]));
-}
-
-/** The objects of the changes, before and after each. */
-export function draftsOf(changes: readonly Change[]): readonly Draft[] {
-  return changes.flatMap(({ before, after }) => (before === null ? [after] : [before, after]));
-}
-
-export function planIdsOf(drafts: readonly Draft[]): readonly string[] {
-  const subscriptions = drafts.filter(({ type }) => type === 'subscription');
-  return [...new Set(subscriptions.flatMap(({ view }) => [String(view['planId']), ...addOnPlanIdsOf(view)]))];
-}
-
-function addOnPlanIdsOf({ addOns }: Draft['view']): readonly string[] {
-  // Events contain views.
-  return (addOns as SubscriptionView['addOns']).map(({ planId }) => planId);
+/** Looks up what the objects of a kind need at once. Events contain views. */
+export async function completeChanges(
+  db: Queryable,
+  changes: readonly Change[],
+): Promise<readonly CountedChange[]> {
+  const objects = new Map<View | null, unknown>([[null, null]]);
+  for (const [kind, own] of Map.groupBy(changes, (change) => change.kind)) {
+    const views = own.flatMap(({ before, after }) => (before === null ? [after] : [before, after]));
+    const completed = await kind.complete(db, views);
+    for (const [index, view] of views.entries()) objects.set(view, completed[index]);
+  }
+  return changes.map((change) => ({
+    ...change,
+    before: objects.get(change.before),
+    after: objects.get(change.after),
+  }));
 }
 
 /** Adds up cells. Cells that become zero are kept, and change nothing. */
@@ -115,18 +92,19 @@ export class CellSum {
   }
 
   /** Adds what an object adds to the numbers that rows alone determine. */
-  addObject(object: CountedObject, zone: TimeZone): void {
-    for (const one of contributionsOf(object, zone)) this.add({ ...one, day: one.day ?? now });
+  addObject(kind: CountedKind, object: unknown, zone: TimeZone): void {
+    for (const one of kind.contributionsOf(object, zone)) this.add({ ...one, day: one.day ?? now });
   }
 
   /** Adds what a change adds to the numbers, and subtracts what its object added before. */
-  addChange({ createdAtMs, before, after }: PricedChange, zone: TimeZone): void {
+  addChange({ createdAtMs, kind, before, after }: CountedChange, zone: TimeZone): void {
     const day = zone.dayOf(createdAtMs);
-    for (const one of contributionsOf(after, zone)) this.#contribute(one, day, 1);
-    for (const one of before === null ? [] : contributionsOf(before, zone)) this.#contribute(one, day, -1);
-    if (after.type !== 'subscription') return;
-    const { currency } = after.plan;
-    for (const metric of turnsOf(before?.view.status ?? null, after.view.status))
+    for (const one of kind.contributionsOf(after, zone)) this.#contribute(one, day, 1);
+    for (const one of before === null ? [] : kind.contributionsOf(before, zone))
+      this.#contribute(one, day, -1);
+    if (kind.recurring === undefined) return;
+    const { currency } = kind.recurring.ownerOf(after);
+    for (const metric of kind.recurring.turnsOf(before, after))
       this.add({ day, currency, metric, count: 1, amount: 0n });
   }
 
@@ -146,30 +124,4 @@ export class CellSum {
     for (const each of day === null ? [now, changedOn] : [day])
       this.add({ ...contribution, day: each }, sign);
   }
-}
-
-/** A change, with the plans of its object. */
-export interface PricedChange {
-  readonly createdAtMs: number;
-  readonly before: CountedObject | null;
-  readonly after: CountedObject;
-}
-
-export function pricedChange({ createdAtMs, before, after }: Change, plans: Plans): PricedChange {
-  return { createdAtMs, before: before && priced(before, plans), after: priced(after, plans) };
-}
-
-/** Events contain views, so a parsed object of an event is a view. */
-export function priced({ type, view }: Draft, plans: Plans): CountedObject {
-  if (type !== 'subscription') return { type, view } as unknown as CountedObject;
-  const plan = pricedPlan(String(view['planId']), plans);
-  const addOnPlans = addOnPlanIdsOf(view).map((planId) => pricedPlan(planId, plans));
-  return { type, view, plan, addOnPlans } as unknown as CountedObject;
-}
-
-/** A subscription refers to its plans, and plans are never deleted. */
-function pricedPlan(planId: string, plans: Plans): PricedPlan {
-  const plan = plans.get(planId);
-  if (plan === undefined) throw new Error(`the plan of a subscription is missing: ${planId}`);
-  return plan;
 }

@@ -1,6 +1,5 @@
 import type { TimeZone } from '#core/platform/time-zone.ts';
-import type { Cell, PricedChange } from './cells.ts';
-import { turnsOf } from './contributions.ts';
+import type { Cell, CountedChange } from './cells.ts';
 import { moveMetrics } from './subscription-moves.ts';
 
 /** The metrics of all changes of subscriptions that the overview counts, by their names in the API. */
@@ -42,13 +41,13 @@ export interface CurrentSubscriber {
 
 /** The moves of a change of status: a trial or a failed renewal that starts or ends. */
 export function turnMovesOf(
-  { createdAtMs, before, after }: PricedChange,
+  { createdAtMs, kind: { recurring }, before, after }: CountedChange,
   zone: TimeZone,
 ): readonly CountedMove[] {
-  if (after.type !== 'subscription') return [];
-  const { id: subscriptionId, customerId, status } = after.view;
-  return turnsOf(before?.view.status ?? null, status).map((metric) => ({
-    ...{ day: zone.dayOf(createdAtMs), currency: after.plan.currency, metric, amount: 0n },
+  if (recurring === undefined) return [];
+  const { id: subscriptionId, customerId, currency } = recurring.ownerOf(after);
+  return recurring.turnsOf(before, after).map((metric) => ({
+    ...{ day: zone.dayOf(createdAtMs), currency, metric, amount: 0n },
     ...{ createdAtMs, customerId, subscriptionId },
   }));
 }

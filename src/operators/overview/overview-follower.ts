@@ -8,23 +8,21 @@ import {
   type Transaction,
 } from '#core/platform/postgres.ts';
 import type { TimeZone } from '#core/platform/time-zone.ts';
+import type { CountedKind } from '#engine/overview/counted-kind.ts';
 import {
   type Cell,
   CellSum,
-  type Change,
+  type CountedChange,
   type CountedEvent,
   changeOf,
-  draftsOf,
-  findPrices,
+  completeChanges,
+  type KindsByType,
   now,
-  type PricedChange,
-  pricedChange,
 } from './cells.ts';
-import { countedTypes } from './contributions.ts';
 import { type CountedMove, turnMovesOf } from './move.ts';
 import type { MoveStore } from './move-store.ts';
 import type { OverviewProgress, OverviewStore } from './overview-store.ts';
-import { RowCounter, type RowReaders } from './row-counter.ts';
+import { RowCounter } from './row-counter.ts';
 import { type AmountChange, amountChangesOf, keyOf, SubscriberMoves } from './subscription-moves.ts';
 
 /** About 20 ms of work: short for requests that wait for the lock, and long compared with the cost of a commit. */
@@ -64,7 +62,7 @@ interface FollowerParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly store: OverviewStore;
   readonly moves: Pick<MoveStore, 'add' | 'moveBackToToday'>;
   readonly events: EventReader;
-  readonly rows: RowReaders;
+  readonly kinds: readonly CountedKind[];
   readonly timeZone: TimeZone;
 }
 
@@ -82,11 +80,13 @@ interface CountedBatch {
  */
 export class OverviewFollower {
   readonly #parts: FollowerParts;
+  readonly #kinds: KindsByType;
   readonly #counter: RowCounter;
 
   constructor(parts: FollowerParts) {
     this.#parts = parts;
-    this.#counter = new RowCounter(parts.rows, parts.store, parts.timeZone);
+    this.#kinds = new Map(parts.kinds.map((kind) => [kind.type, kind]));
+    this.#counter = new RowCounter(parts.kinds, parts.store, parts.timeZone);
   }
 
   /** Whether all rows were counted with the days of the current time zone. */
@@ -221,7 +221,7 @@ export class OverviewFollower {
   }
 
   /** Adds up what the changes add to the numbers, moves the subscribers, and stores each move. */
-  async #count(tx: Queryable, changes: readonly PricedChange[]): Promise<readonly Cell[]> {
+  async #count(tx: Queryable, changes: readonly CountedChange[]): Promise<readonly Cell[]> {
     const { moves, timeZone } = this.#parts;
     const sum = new CellSum();
     for (const change of changes) sum.addChange(change, timeZone);
@@ -232,22 +232,20 @@ export class OverviewFollower {
 
   async #moveSubscribers(
     tx: Queryable,
-    changes: readonly PricedChange[],
+    changes: readonly CountedChange[],
     sum: CellSum,
   ): Promise<readonly CountedMove[]> {
     const { store, timeZone } = this.#parts;
     const moved = changes.flatMap((change) =>
-      amountsOf(change).map((one) => ({
-        ...{ one, createdAtMs: change.createdAtMs, subscriptionId: String(change.after.view.id) },
-      })),
+      amountsOf(change).map((one) => ({ one, createdAtMs: change.createdAtMs })),
     );
     if (moved.length === 0) return [];
     const customerIds = [...new Set(moved.map(({ one }) => one.customerId))];
     const subscribers = new SubscriberMoves(await store.findSubscribers(tx, customerIds));
-    const moves = moved.map(({ one, createdAtMs, subscriptionId }) => {
+    const moves = moved.map(({ one, createdAtMs }) => {
       const { total, move } = subscribers.make(one, { now, day: timeZone.dayOf(createdAtMs) });
       sum.addAll([total, move]);
-      return { ...move, createdAtMs, subscriptionId, customerId: one.customerId };
+      return { ...move, createdAtMs, subscriptionId: one.subscriptionId, customerId: one.customerId };
     });
     await store.putSubscribers(tx, subscribers.changed());
     return moves;
@@ -256,14 +254,12 @@ export class OverviewFollower {
   async #readChanges(
     tx: Queryable,
     range: { readonly after: number; readonly upTo: number },
-  ): Promise<readonly PricedChange[]> {
-    const events = await this.#parts.events.readChanges(tx, range, countedTypes);
-    const changes = events.flatMap((event): readonly Change[] => {
-      const change = changeOf(event);
-      return change === undefined ? [] : [change];
-    });
-    const plans = await findPrices(tx, this.#parts.rows.plans, draftsOf(changes));
-    return changes.map((change) => pricedChange(change, plans));
+  ): Promise<readonly CountedChange[]> {
+    const events = await this.#parts.events.readChanges(tx, range, [...this.#kinds.keys()]);
+    return completeChanges(
+      tx,
+      events.map((event) => changeOf(event, this.#kinds)).filter((change) => change !== undefined),
+    );
   }
 }
 
@@ -274,7 +270,6 @@ export function overviewPending(): Failure {
   });
 }
 
-function amountsOf({ before, after }: PricedChange): readonly AmountChange[] {
-  if (after.type !== 'subscription') return [];
-  return amountChangesOf(before?.type === 'subscription' ? before : null, after);
+function amountsOf({ kind: { recurring }, before, after }: CountedChange): readonly AmountChange[] {
+  return recurring === undefined ? [] : amountChangesOf(recurring, before, after);
 }

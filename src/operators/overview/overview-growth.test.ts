@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { turnsOf } from '#features/subscriptions/subscription-overview.ts';
 import { assertProperty } from '../../../test/support/seeds.ts';
 import { type Cell, CellSum, now } from './cells.ts';
-import { turnsOf } from './contributions.ts';
 import type { Growth } from './growth-schema.ts';
 import { growthOf } from './overview-growth.ts';
 import { type DayRange, periodsOf, rangeBefore } from './overview-range.ts';

@@ -1,6 +1,8 @@
+import { monthlyAmount } from '#core/model/monthly-amount.ts';
+import type { Total, TotalValue } from '#engine/overview/counted-kind.ts';
+import { totals } from '#features/features.ts';
 import { type Cell, now } from './cells.ts';
 import type { Growth } from './growth-schema.ts';
-import { monthlyAmount } from './monthly-amount.ts';
 import { type GrowthRequest, growthOf } from './overview-growth.ts';
 import { type DayRange, daysOf } from './overview-range.ts';
 import type {
@@ -71,18 +73,13 @@ function ofCurrency(currency: string, cells: readonly Cell[], request: NumbersRe
 }
 
 function activityOf(sums: Sums): Activity {
-  const amountOf = (metric: string) => ({ count: sums.count(metric), amount: Number(sums.amount(metric)) });
-  return {
-    volume: Number(sums.amount('payments')),
-    payments: sums.count('payments'),
-    succeededPayments: sums.count('payments.succeeded'),
-    failedPayments: amountOf('payments.failed'),
-    refundedPayments: amountOf('payments.refunded'),
-    disputedPayments: amountOf('payments.disputed'),
-    refunds: amountOf('refunds.succeeded'),
-    pendingRefunds: amountOf('refunds.pending'),
-    failedRefunds: amountOf('refunds.failed'),
-  };
+  return Object.fromEntries(Object.entries(totals).map(([name, total]) => [name, shown(total, sums)]));
+}
+
+function shown({ metric, shows }: Total, sums: Sums): TotalValue {
+  const [count, amount] = [sums.count(metric), Number(sums.amount(metric))];
+  if (shows === 'both') return { count, amount };
+  return shows === 'count' ? count : amount;
 }
 
 function subscriptionsOf(sums: Sums): SubscriptionNumbers {
@@ -102,7 +99,7 @@ function hasAny({ totals, subscriptions, mrr, trials, recovery, days, previous }
   const isUsed = ({ active, trialing, pastDue, unpaid }: SubscriptionCounts) =>
     active + trialing + pastDue + unpaid > 0;
   const isActive = (numbers: Activity) =>
-    numbers.payments + numbers.refunds.count + numbers.pendingRefunds.count + numbers.failedRefunds.count > 0;
+    Object.values(numbers).some((value) => (typeof value === 'number' ? value : value.count) > 0);
   const hasMoved = (growth: Pick<Growth, 'mrr' | 'trials' | 'recovery'>) =>
     [growth.mrr?.start, growth.mrr?.end, growth.mrr?.churned].some((amount = 0) => amount > 0) ||
     [growth.trials?.started, growth.trials?.expired, growth.trials?.converted].some(

@@ -1,47 +1,24 @@
 import type { Static } from 'typebox';
 import { Type } from '#core/platform/schemas.ts';
+import type { Total, TotalValue } from '#engine/overview/counted-kind.ts';
+import { totals } from '#features/features.ts';
 import { currencyParameter, dateTime, nullable } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
 import { day, growthExample, growthProperties, number } from './growth-schema.ts';
 import { intervals } from './overview-range.ts';
 
-const amountOf = (description: string) =>
-  Type.Object(
+/** The numbers that the features announce. */
+const activity: Readonly<Record<string, ReturnType<typeof schemaOf>>> = Object.fromEntries(
+  Object.entries(totals).map(([name, total]) => [name, schemaOf(total)]),
+);
+
+function schemaOf({ shows, description }: Total) {
+  if (shows !== 'both') return number(description);
+  return Type.Object(
     { count: Type.Integer(), amount: Type.Integer({ description: 'In the smallest unit of the currency.' }) },
     { description },
   );
-
-/** Payments of all sources count, by the day on which they were created, as they are now. */
-const activity = {
-  volume: number(
-    'The amount received by the payments that were created in these days: the sum of `amountReceived`, before refunds. ' +
-      'Rows: `GET /api/v1/payments?source=all` with `currency`, `createdAfter` and `createdBefore`.',
-  ),
-  payments: number(
-    'The number of payments that were created in these days, whatever their status. Rows: those of `volume`.',
-  ),
-  succeededPayments: number(
-    'How many of them have the status `succeeded` now. Rows: with `status=succeeded`.',
-  ),
-  failedPayments: amountOf(
-    'Those whose last attempt to pay failed, and which have not succeeded since; `amount` is the sum of their `amount`. ' +
-      'Rows: with `failed=true`.',
-  ),
-  refundedPayments: amountOf(
-    'Those that were refunded, in full or in part, at any time; `amount` is the sum of their `amountRefunded`. ' +
-      'Rows: with `refunded=true`.',
-  ),
-  disputedPayments: amountOf(
-    'Those that were disputed at any time; `amount` is the sum of the amounts of their newest disputes in the ' +
-      'currency of the payment. Rows: with `disputed=true`.',
-  ),
-  refunds: amountOf(
-    'The refunds that were created in these days and have the status `succeeded`, of payments of any age. ' +
-      'Rows: `GET /api/v1/refunds?status=succeeded` with `currency`, `createdAfter` and `createdBefore`.',
-  ),
-  pendingRefunds: amountOf('The same with the status `pending`. Rows: with `status=pending`.'),
-  failedRefunds: amountOf('The same with the status `failed`. Rows: with `status=failed`.'),
-};
+}
 
 const counts = {
   active: number('Subscriptions with the status `active`. Rows: `GET /api/v1/subscriptions?status=active`.'),
@@ -183,18 +160,9 @@ export const OverviewQuery = Type.Object(
   { additionalProperties: false },
 );
 
-const none = { count: 0, amount: 0 };
-const activityExample = {
-  volume: 4_900,
-  payments: 2,
-  succeededPayments: 1,
-  failedPayments: { count: 1, amount: 2_900 },
-  refundedPayments: none,
-  disputedPayments: none,
-  refunds: none,
-  pendingRefunds: none,
-  failedRefunds: none,
-};
+const activityExample = Object.fromEntries(
+  Object.entries(totals).map(([name, { example }]) => [name, example]),
+);
 const subscriptionsExample = {
   active: 12,
   trialing: 3,
@@ -230,8 +198,8 @@ export const overviewExample: Static<typeof OverviewSchema> = {
 };
 
 export type Overview = Static<typeof OverviewSchema>;
-/** The numbers of the payments and refunds that were created in a range of days. */
-export type Activity = Static<typeof Totals>;
+/** The numbers of a range of days that the features announce. */
+export type Activity = Readonly<Record<string, TotalValue>>;
 export type SubscriptionCounts = Static<typeof SubscriptionCounts>;
 export type SubscriptionNumbers = Static<typeof Subscriptions>;
 export type CurrencyNumbers = Overview['currencies'][number];

@@ -1,43 +1,14 @@
-import type { Payment } from '#core/model/payment.ts';
-import type { Refund } from '#core/model/refund.ts';
-import type { Subscription } from '#core/model/subscription.ts';
 import type { Queryable } from '#core/platform/postgres.ts';
 import type { TimeZone } from '#core/platform/time-zone.ts';
-import { paymentView } from '#features/payments/payment-fields.ts';
-import { refundView } from '#features/payments/refund-fields.ts';
-import { subscriptionView } from '#features/subscriptions/subscription-fields.ts';
-import { type CellSum, findPrices, now, type PlanReader, priced } from './cells.ts';
-import type { CountedSubscription } from './contributions.ts';
+import type { CountedKind, RecurringKind } from '#engine/overview/counted-kind.ts';
+import { type CellSum, now } from './cells.ts';
 import type { OverviewStore } from './overview-store.ts';
-import { keyOf, monthlyAmountsOf, type Subscriber, totalMetric } from './subscription-moves.ts';
+import { keyOf, type Subscriber, totalMetric } from './subscription-moves.ts';
 
 /** About 20 ms of work. Between two pages, the process serves requests. */
 const rowsPerPage = 1_000;
 
-interface RowReader<Row> {
-  /** Rows in the order of their ids, without values of other rows. */
-  listAfter(db: Queryable, afterId: string | null, limit: number): Promise<readonly Row[]>;
-}
-
-export interface RowReaders {
-  readonly payments: RowReader<Payment>;
-  readonly refunds: RowReader<Refund>;
-  readonly subscriptions: {
-    /** Ordered by customer and id. */
-    listByCustomer(
-      db: Queryable,
-      after: Pick<Subscription, 'customerId' | 'id'> | undefined,
-      limit: number,
-    ): Promise<readonly Subscription[]>;
-  };
-  readonly invoices: {
-    /** Which of these subscriptions have a paid invoice over more than zero, by the processor's ids. */
-    findPaidSubscriptions(db: Queryable, keys: readonly string[]): Promise<readonly string[]>;
-  };
-  readonly plans: PlanReader;
-}
-
-interface CountParts {
+interface Count {
   readonly tx: Queryable;
   readonly sum: CellSum;
   readonly signal: AbortSignal | undefined;
@@ -52,69 +23,50 @@ interface CountParts {
  * table are read page by page, so that no statement takes long.
  */
 export class RowCounter {
-  readonly #rows: RowReaders;
+  readonly #kinds: readonly CountedKind[];
   readonly #store: OverviewStore;
   readonly #timeZone: TimeZone;
 
-  constructor(rows: RowReaders, store: OverviewStore, timeZone: TimeZone) {
-    this.#rows = rows;
+  constructor(kinds: readonly CountedKind[], store: OverviewStore, timeZone: TimeZone) {
+    this.#kinds = kinds;
     this.#store = store;
     this.#timeZone = timeZone;
   }
 
   /** Adds up all rows, and corrects the amounts of subscribers. */
-  async count({ tx, sum, signal, later, isFirst }: CountParts): Promise<void> {
-    const { payments, refunds } = this.#rows;
-    const readPayments = (last: Payment | undefined) => payments.listAfter(tx, last?.id ?? null, rowsPerPage);
-    for await (const page of pagesOf(readPayments, signal))
-      for (const row of page) sum.addObject({ type: 'payment', view: paymentView(row) }, this.#timeZone);
-    const readRefunds = (last: Refund | undefined) => refunds.listAfter(tx, last?.id ?? null, rowsPerPage);
-    for await (const page of pagesOf(readRefunds, signal))
-      for (const row of page) {
-        // A reservation is not a refund yet.
-        if (row.processorRefundId === null) continue;
-        sum.addObject({ type: 'refund', view: refundView(row) }, this.#timeZone);
-      }
-    await this.#countSubscriptions({ tx, sum, signal, later, isFirst });
+  async count(count: Count): Promise<void> {
+    for (const kind of this.#kinds)
+      if (kind.recurring === undefined) await this.#countRows(count, kind);
+      else await this.#countRecurring(count, kind, kind.recurring);
   }
 
-  /** The subscriptions of a customer follow each other, so that few customers are in memory at a time. */
-  async #countSubscriptions({ tx, sum, signal, later, isFirst }: CountParts): Promise<void> {
-    const { subscriptions, plans } = this.#rows;
-    const read = (last: Subscription | undefined) => subscriptions.listByCustomer(tx, last, rowsPerPage);
-    const counted = new Map<string, Subscriber>();
-    for await (const page of pagesOf(read, signal)) {
-      const drafts = page.map(
-        (row) => ({ type: 'subscription', view: subscriptionView(row, false) }) as const,
-      );
-      const prices = await findPrices(tx, plans, drafts);
-      const paid = isFirst ? await this.#findPaid(tx, page) : new Set();
-      for (const [index, draft] of drafts.entries()) {
-        // A subscription has its plans.
-        const object = priced(draft, prices) as CountedSubscription;
-        sum.addObject(object, this.#timeZone);
-        addSubscriber(counted, object, paid.has(page[index]?.processorSubscriptionId));
+  async #countRows({ tx, sum, signal }: Count, kind: CountedKind): Promise<void> {
+    for await (const { counted } of pagesOf(tx, kind, signal))
+      for (const { object } of counted) sum.addObject(kind, object, this.#timeZone);
+  }
+
+  /** The objects of a customer follow each other, so that few customers are in memory at a time. */
+  async #countRecurring(count: Count, kind: CountedKind, recurring: RecurringKind): Promise<void> {
+    const { tx, sum, signal, isFirst } = count;
+    const subscribers = new Map<string, Subscriber>();
+    for await (const { counted, isMore } of pagesOf(tx, kind, signal)) {
+      const rows = counted.map(({ row }) => row);
+      const paid = isFirst ? await recurring.findPaid(tx, rows) : new Set();
+      for (const { row, object } of counted) {
+        sum.addObject(kind, object, this.#timeZone);
+        addSubscriber(subscribers, recurring, object, paid.has(row));
       }
-      // Further subscriptions of the last customer may be on the next page.
-      const last = page.length === rowsPerPage ? page.at(-1)?.customerId : undefined;
-      const complete = [...counted.values()].filter(({ customerId }) => customerId !== last);
-      for (const one of complete) counted.delete(keyOf(one));
-      await this.#putSubscribers({ tx, sum, later }, complete);
+      // Further objects of the last customer may be on the next page.
+      const last = isMore ? counted.at(-1) : undefined;
+      const open = last && recurring.ownerOf(last.object).customerId;
+      const complete = [...subscribers.values()].filter(({ customerId }) => customerId !== open);
+      for (const one of complete) subscribers.delete(keyOf(one));
+      await this.#putSubscribers(count, complete);
     }
-    await this.#putSubscribers({ tx, sum, later }, [...counted.values()]);
+    await this.#putSubscribers(count, [...subscribers.values()]);
   }
 
-  /** The subscriptions that are no longer revenue, and whose customer has paid for them. */
-  async #findPaid(tx: Queryable, page: readonly Subscription[]): Promise<ReadonlySet<unknown>> {
-    const ended = page.filter(({ status }) => status === 'unpaid' || status === 'canceled');
-    const keys = ended.map((row) => row.processorSubscriptionId);
-    return new Set(await this.#rows.invoices.findPaidSubscriptions(tx, keys));
-  }
-
-  async #putSubscribers(
-    { tx, sum, later }: Pick<CountParts, 'tx' | 'sum' | 'later'>,
-    complete: readonly Subscriber[],
-  ): Promise<void> {
+  async #putSubscribers({ tx, sum, later }: Count, complete: readonly Subscriber[]): Promise<void> {
     const stored = await this.#store.findSubscribers(tx, [...new Set(complete.map((one) => one.customerId))]);
     const none = stored.map((one): Subscriber => ({ ...one, amount: 0n, wasSubscriber: false }));
     const shown = new Map([...none, ...complete].map((one) => [keyOf(one), one]));
@@ -128,38 +80,50 @@ export class RowCounter {
   }
 }
 
-/** In every currency of its plans, because events that are not counted yet may have changed the amount. */
+/** In every currency, because events that are not counted yet may have changed the amount. */
 function addSubscriber(
-  counted: Map<string, Subscriber>,
-  object: CountedSubscription,
+  subscribers: Map<string, Subscriber>,
+  kind: RecurringKind,
+  object: unknown,
   hasPaid: boolean,
 ): void {
-  const { customerId } = object.view;
-  const amounts = new Map(monthlyAmountsOf(object));
-  for (const currency of new Set([object.plan, ...object.addOnPlans].map((plan) => plan.currency))) {
+  const { customerId } = kind.ownerOf(object);
+  const amounts = new Map(kind.monthlyAmountsOf(object));
+  for (const currency of new Set(kind.currenciesOf(object))) {
     const key = keyOf({ customerId, currency });
-    const before = counted.get(key);
+    const before = subscribers.get(key);
     const amount = (before?.amount ?? 0n) + (amounts.get(currency) ?? 0n);
-    counted.set(key, {
-      customerId,
-      currency,
-      amount,
-      wasSubscriber: hasPaid || before?.wasSubscriber === true,
-    });
+    const wasSubscriber = hasPaid || before?.wasSubscriber === true;
+    subscribers.set(key, { customerId, currency, amount, wasSubscriber });
   }
 }
 
-/** `read` returns the rows after a row, or the first ones. */
-async function* pagesOf<Row>(
-  read: (last: Row | undefined) => Promise<readonly Row[]>,
+/** The rows that count, with their objects. */
+interface CountedPage {
+  readonly counted: readonly { readonly row: unknown; readonly object: unknown }[];
+  readonly isMore: boolean;
+}
+
+async function* pagesOf(
+  tx: Queryable,
+  kind: CountedKind,
   signal: AbortSignal | undefined,
-): AsyncGenerator<readonly Row[]> {
-  let last: Row | undefined;
+): AsyncGenerator<CountedPage> {
+  let last: unknown;
   for (let isMore = true; isMore; ) {
     signal?.throwIfAborted();
-    const page = await read(last);
-    if (page.length > 0) yield page;
+    const page = await kind.listAfter(tx, last, rowsPerPage);
+    const shown = page.flatMap((row) => {
+      const view = kind.viewOf(row);
+      return view === undefined ? [] : [{ row, view }];
+    });
+    const objects = await kind.complete(
+      tx,
+      shown.map(({ view }) => view),
+    );
     last = page.at(-1);
     isMore = page.length === rowsPerPage;
+    const counted = shown.map(({ row }, index) => ({ row, object: objects[index] }));
+    if (counted.length > 0) yield { counted, isMore };
   }
 }

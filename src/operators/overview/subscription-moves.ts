@@ -1,6 +1,5 @@
+import type { RecurringKind } from '#engine/overview/counted-kind.ts';
 import type { Cell } from './cells.ts';
-import { type CountedSubscription, isRecurring, type PricedPlan } from './contributions.ts';
-import { monthlyAmount } from './monthly-amount.ts';
 
 /** The customer's monthly amount in one currency, according to the counted events. */
 export interface Subscriber {
@@ -14,6 +13,7 @@ export interface Subscriber {
 /** A change of a customer's monthly amount in one currency. */
 export interface AmountChange {
   readonly customerId: string;
+  readonly subscriptionId: string;
   readonly currency: string;
   readonly difference: bigint;
 }
@@ -30,43 +30,19 @@ export const moveMetrics = {
 } as const;
 export type Move = keyof typeof moveMetrics;
 
-/** How an event changes the monthly amounts of the customer. `before` is null if it created the subscription. */
+/** How an event changes the monthly amounts of the customer. `before` is null if it created the object. */
 export function amountChangesOf(
-  before: CountedSubscription | null,
-  after: CountedSubscription,
+  kind: RecurringKind,
+  before: unknown,
+  after: unknown,
 ): readonly AmountChange[] {
-  const differences = new Map(monthlyAmountsOf(after));
-  for (const [currency, amount] of before === null ? [] : monthlyAmountsOf(before))
+  const differences = new Map(kind.monthlyAmountsOf(after));
+  for (const [currency, amount] of before === null ? [] : kind.monthlyAmountsOf(before))
     differences.set(currency, (differences.get(currency) ?? 0n) - amount);
+  const { id: subscriptionId, customerId } = kind.ownerOf(after);
   return [...differences].flatMap(([currency, difference]) =>
-    difference === 0n ? [] : [{ customerId: after.view.customerId, currency, difference }],
+    difference === 0n ? [] : [{ customerId, subscriptionId, currency, difference }],
   );
-}
-
-/**
- * The monthly amount of a subscription, rounded to the smallest unit of each currency, so that sums of subscriptions
- * are exact. Its plans can only differ in their currency if one was added in the dashboard.
- */
-export function monthlyAmountsOf({
-  view: { status, quantity, addOns },
-  plan,
-  addOnPlans,
-}: CountedSubscription): readonly (readonly [currency: string, amount: bigint])[] {
-  if (!isRecurring(status)) return [];
-  const sumOf = ({ amount, currency, interval, intervalCount }: PricedPlan, units: number) => ({
-    ...{ currency, interval, intervalCount },
-    amount: BigInt(amount) * BigInt(units),
-  });
-  // Most subscriptions have one plan.
-  if (addOnPlans.length === 0) return [[plan.currency, monthlyAmount([sumOf(plan, quantity)])]];
-  const sums = [
-    sumOf(plan, quantity),
-    ...addOnPlans.map((one, index) => sumOf(one, addOns[index]?.quantity ?? 0)),
-  ];
-  return [...Map.groupBy(sums, ({ currency }) => currency)].map(([currency, some]) => [
-    currency,
-    monthlyAmount(some),
-  ]);
 }
 
 /** The subscribers that a batch of events changes. */
@@ -80,7 +56,7 @@ export class SubscriberMoves {
 
   /** Makes a change. Returns its cells: the current sum, and the move on the day of the change. */
   make(
-    change: AmountChange,
+    change: Omit<AmountChange, 'subscriptionId'>,
     { now, day }: { readonly now: string; readonly day: string },
   ): { readonly total: Cell; readonly move: Cell } {
     const { customerId, currency, difference } = change;

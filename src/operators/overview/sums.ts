@@ -1,6 +1,6 @@
+import type { RecurringSum } from '#core/model/monthly-amount.ts';
+import { parseRecurring, type RecurringStatus } from '#features/subscriptions/subscription-overview.ts';
 import type { Cell } from './cells.ts';
-import { parseRecurring, type RecurringStatus } from './contributions.ts';
-import type { RecurringSum } from './monthly-amount.ts';
 
 export type CellsByDay = ReadonlyMap<string, readonly Cell[]>;
 

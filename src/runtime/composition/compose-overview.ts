@@ -2,6 +2,7 @@ import type { Clock } from '#core/platform/clock.ts';
 import type { PlatformParts } from '#core/platform/parts.ts';
 import { TimeZone } from '#core/platform/time-zone.ts';
 import { EventStore } from '#engine/events/feed/event-store.ts';
+import type { CountedKind } from '#engine/overview/counted-kind.ts';
 import type { WebhookEventService } from '#engine/webhooks/webhook-event-service.ts';
 import { AttentionService } from '#operators/attention/attention-service.ts';
 import { AttentionStore } from '#operators/attention/attention-store.ts';
@@ -9,12 +10,11 @@ import { MoveStore } from '#operators/overview/move-store.ts';
 import { OverviewFollower } from '#operators/overview/overview-follower.ts';
 import { OverviewService } from '#operators/overview/overview-service.ts';
 import { OverviewStore } from '#operators/overview/overview-store.ts';
-import type { Stores } from './compose-mirrors.ts';
 
 interface OverviewParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
   readonly clock: Clock;
   readonly overviewTimeZone: string;
-  readonly stores: Stores;
+  readonly kinds: readonly CountedKind[];
   readonly webhookEvents: WebhookEventService;
 }
 
@@ -28,7 +28,7 @@ export function composeOverview(parts: OverviewParts) {
     store,
     moves,
     events: new EventStore(),
-    rows: parts.stores,
+    kinds: parts.kinds,
     timeZone,
   });
   const overview = new OverviewService({ ...parts, store, moves, timeZone, follower: overviewFollower });

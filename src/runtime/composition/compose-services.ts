@@ -14,6 +14,7 @@ import { type CrashPoints, noCrashPoints } from '#engine/idempotency/claim.ts';
 import { ClaimStore } from '#engine/idempotency/claim-store.ts';
 import { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import { Sweeper } from '#engine/idempotency/sweeper.ts';
+import type { CountedKind } from '#engine/overview/counted-kind.ts';
 import { Backfills } from '#engine/sync/backfill.ts';
 import type { BackfillStore } from '#engine/sync/backfill-store.ts';
 import { inOrder } from '#engine/sync/compared-list.ts';
@@ -147,21 +148,21 @@ export function composeServices(given: ServiceParts) {
   });
   const webhooks = composeWebhooks({ ...context, lostCustomers });
   const accountImport = composeImport({ ...context, inbox: webhooks.inbox });
-  const overview = composeOverview({ ...parts, stores, webhookEvents: webhooks.webhookEvents });
+  const { webhookEvents, worker, resyncRuns } = webhooks;
+  const overview = composeOverview({ ...parts, webhookEvents, kinds: countedKinds(context) });
   /** Updates the gauges. */
   const measure = async (): Promise<void> => {
     parts.metrics.setDatabaseUsage(parts.database.usage);
-    parts.metrics.webhookQueueDepth.set(await webhooks.webhookEvents.countPending());
+    parts.metrics.webhookQueueDepth.set(await webhookEvents.countPending());
     await endpoints.measureDeliveries();
   };
   /** Checks for work that another process has stored. */
   const nudge = (): void => {
-    webhooks.worker.nudge();
+    worker.nudge();
     endpoints.dispatcher.nudge();
   };
   /** Waits for work that continues after responses were sent: completing claims, and the worker if it was started. */
   const stop = async (): Promise<void> => {
-    const { worker, resyncRuns } = webhooks;
     const working = [idempotency, worker, resyncRuns, events.eventFeed, endpoints.dispatcher];
     await Promise.all(working.map((part) => part.stop()));
   };
@@ -353,6 +354,10 @@ function composeSearch(context: FeatureContext): SearchService {
 /** The mirror of each subject of events. A test finds a subject without one. */
 function mirrorsBySubject(context: FeatureContext): MirrorsBySubject {
   return Object.assign({}, ...features.map((feature) => feature.subjects?.(context)));
+}
+
+function countedKinds(context: FeatureContext): readonly CountedKind[] {
+  return features.flatMap<CountedKind>((feature) => feature.counted?.(context) ?? []);
 }
 
 /** The lists of all features, for a resync. */

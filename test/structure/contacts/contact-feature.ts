@@ -2,10 +2,11 @@ import { objectKind } from '#engine/events/outbox/object-kind.ts';
 import type { Feature } from '#engine/feature.ts';
 import type { MirrorParts } from '#engine/mirrors/mirror.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
+import { asShown, type CountedKind, countOf } from '#engine/overview/counted-kind.ts';
 import { nothing } from '#engine/search/search.ts';
 import { byFields, byIds, caseless } from '#engine/search/search-source.ts';
 import { rowsOf, stageOf } from '#engine/sync/import-stage.ts';
-import { type Contact, contactView } from './contact.ts';
+import { type Contact, type ContactView, contactView } from './contact.ts';
 import { ContactMirror } from './contact-mirror.ts';
 import { registerContactRoutes } from './contact-routes.ts';
 import { ContactStore, contactList, ownedContacts } from './contact-store.ts';
@@ -32,6 +33,18 @@ const contactKind = objectKind({
   }),
   typeOf: () => 'contact.updated',
 });
+
+/** As if contacts had a currency. */
+const countedContacts: CountedKind<Contact, ContactView, ContactView> = {
+  type: 'contact',
+  fields: ['createdAt'],
+  complete: asShown,
+  contributionsOf: ({ createdAt }, zone) => [
+    { day: zone.dayOfIso(createdAt), currency: 'eur', metric: 'contacts', count: 1, amount: 0n },
+  ],
+  listAfter: (db, last, limit) => store.listAfter(db, last?.id ?? null, limit),
+  viewOf: contactView,
+};
 
 export const contactFeature: Feature<MirrorParts> = {
   tags: [{ name: 'contacts', description: 'Whom to write to.' }],
@@ -63,6 +76,8 @@ export const contactFeature: Feature<MirrorParts> = {
       },
     },
   },
+  counted: () => [countedContacts],
+  totals: { contacts: countOf('contacts', 'The contacts that were created in these days.', 1) },
   countedLists: [contactList],
 };
 

@@ -22,6 +22,8 @@ export function takeContact(row: Contact, facts: CustomerFacts, origin: Origin, 
   return takeValues(row, { email, name }, { rule: 'if newer', origin, asOf, now });
 }
 
+export type ContactView = ReturnType<typeof contactView>;
+
 export function contactView({ id, processorCustomerId, email, name, createdAt, updatedAt }: Contact) {
   const times = { createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
   return { id, processorCustomerId, email, name, ...times };

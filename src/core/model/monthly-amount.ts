@@ -1,4 +1,4 @@
-import type { PlanInterval } from '#core/model/plan.ts';
+import type { PlanInterval } from './plan.ts';
 
 /** The sum that subscriptions with the same interval charge per interval. */
 export interface RecurringSum {

@@ -1,12 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Queryable } from '#core/platform/postgres.ts';
 import { TimeZone } from '#core/platform/time-zone.ts';
+import type { Contribution, CountedKind } from '#engine/overview/counted-kind.ts';
 import type { PaymentView } from '#features/payments/payment-fields.ts';
+import { countedPayments } from '#features/payments/payment-overview.ts';
+import { countedRefunds } from '#features/payments/refund-overview.ts';
 import type { SubscriptionView } from '#features/subscriptions/subscription-fields.ts';
-import { CellSum, type CountedEvent, changeOf, draftsOf, planIdsOf, pricedChange } from './cells.ts';
-import { contributionsOf, countedFields, type PricedPlan } from './contributions.ts';
-import { monthlyAmountsOf } from './subscription-moves.ts';
+import { countedSubscriptions, type PricedPlan } from '#features/subscriptions/subscription-overview.ts';
+import { CellSum, type CountedEvent, changeOf, completeChanges } from './cells.ts';
 
+const none = async () => [];
+const payments = countedPayments({ listAfter: none });
+const refunds = countedRefunds({ listAfter: none });
+
+/** No statement is run. */
+const nowhere = {} as Queryable;
 const utc = new TimeZone('UTC');
 
 const payment: PaymentView = {
@@ -34,6 +43,20 @@ const payment: PaymentView = {
 const paid = { ...payment, status: 'succeeded', amountReceived: 5_000 } as const;
 
 const monthly: PricedPlan = { amount: 900, currency: 'eur', interval: 'month', intervalCount: 1 };
+const subscriptions = countedSubscriptions({
+  subscriptions: { listByCustomer: none },
+  plans: {
+    find: async (_db, ids) =>
+      [
+        { id: 'plan-1', ...monthly },
+        { id: 'plan-2', ...monthly, amount: 50, interval: 'year' as const, currency: 'usd' },
+      ].filter(({ id }) => ids.includes(id)),
+  },
+  invoices: { findPaidSubscriptions: none },
+});
+const kinds = new Map(
+  [payments, refunds, subscriptions].map((kind): [string, CountedKind] => [kind.type, kind]),
+);
 const noAddOns: SubscriptionView['addOns'] = [];
 const subscription = {
   planId: 'plan-1',
@@ -44,14 +67,14 @@ const subscription = {
 } as SubscriptionView;
 
 function ofPayment(view: PaymentView, zone = utc): readonly string[] {
-  return show(contributionsOf({ type: 'payment', view }, zone));
+  return show(payments.contributionsOf(view, zone));
 }
 
 function ofSubscription(view: SubscriptionView, plan = monthly): readonly string[] {
-  return show(contributionsOf({ type: 'subscription', view, plan, addOnPlans: [] }, utc));
+  return show(subscriptions.contributionsOf({ view, plan, addOnPlans: [] }, utc));
 }
 
-function show(cells: ReturnType<typeof contributionsOf>): readonly string[] {
+function show(cells: readonly Contribution[]): readonly string[] {
   return cells.map(({ day, currency, metric, count, amount }) =>
     [day ?? 'now', currency, metric, count, amount].join(' '),
   );
@@ -116,11 +139,11 @@ test('a refund counts on its own day, by its status, and a release does not coun
     updatedAt: '2026-11-16T00:00:00.000Z',
   };
   for (const status of ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const)
-    assert.deepEqual(show(contributionsOf({ type: 'refund', view: { ...view, status } }, utc)), [
+    assert.deepEqual(show(refunds.contributionsOf({ ...view, status }, utc)), [
       `2026-11-16 eur refunds.${status} 1 70`,
     ]);
   const release = { ...view, kind: 'release', status: 'succeeded' } as const;
-  assert.deepEqual(contributionsOf({ type: 'refund', view: release }, utc), []);
+  assert.deepEqual(refunds.contributionsOf(release, utc), []);
 });
 
 describe('a subscription', () => {
@@ -147,8 +170,8 @@ describe('a subscription', () => {
       ],
     };
     const yearly = { ...monthly, amount: 100, interval: 'year' } as const;
-    const charged = contributionsOf(
-      { ...{ type: 'subscription', view, plan: monthly }, addOnPlans: [{ ...monthly, amount: 50 }, yearly] },
+    const charged = subscriptions.contributionsOf(
+      { view, plan: monthly, addOnPlans: [{ ...monthly, amount: 50 }, yearly] },
       utc,
     );
     assert.deepEqual(show(charged), [
@@ -186,28 +209,23 @@ describe('an event', () => {
     data: JSON.stringify(data),
     previous: JSON.stringify(previous),
   });
-  const sumOf = (...events: readonly CountedEvent[]) => {
+  const sumOf = async (...events: readonly CountedEvent[]) => {
     const sum = new CellSum();
-    const changes = events.map(changeOf).filter((change) => change !== undefined);
-    const plans = new Map([
-      ['plan-1', monthly],
-      ['plan-2', { ...monthly, amount: 50, interval: 'year', currency: 'usd' } as const],
-    ]);
-    assert.ok(planIdsOf(draftsOf(changes)).every((id) => plans.has(id)));
-    for (const change of changes) sum.addChange(pricedChange(change, plans), utc);
+    const changes = events.map((event) => changeOf(event, kinds)).filter((change) => change !== undefined);
+    for (const change of await completeChanges(nowhere, changes)) sum.addChange(change, utc);
     return sum
       .all()
       .map(({ day, currency, metric, count, amount }) => `${day} ${currency} ${metric} ${count} ${amount}`);
   };
 
-  test('adds the difference from the earlier state of its object', () => {
+  test('adds the difference from the earlier state of its object', async () => {
     const { status, amountReceived } = payment;
     const change = eventOf('payment.succeeded', paid, { status, amountReceived });
-    assert.deepEqual(sumOf(change), [
+    assert.deepEqual(await sumOf(change), [
       '2026-11-15 jpy payments 0 5000',
       '2026-11-15 jpy payments.succeeded 1 5000',
     ]);
-    assert.deepEqual(sumOf(eventOf('payment.created', payment, {}), change), [
+    assert.deepEqual(await sumOf(eventOf('payment.created', payment, {}), change), [
       '2026-11-15 jpy payments 1 5000',
       '2026-11-15 jpy payments.succeeded 1 5000',
     ]);
@@ -216,12 +234,12 @@ describe('an event', () => {
   test('about other fields, or without old values, adds nothing', () => {
     for (const previous of [{}, { description: 'Other', updatedAt: '2026-11-15T09:30:00.000Z' }]) {
       const event = eventOf('payment.updated', paid, previous);
-      assert.equal(changeOf(event), undefined);
+      assert.equal(changeOf(event, kinds), undefined);
     }
-    assert.equal(changeOf(eventOf('plan.created', {}, {})), undefined);
+    assert.equal(changeOf(eventOf('plan.created', {}, {}), kinds), undefined);
   });
 
-  test('of a subscription changes the numbers now, and those of the day of the event', () => {
+  test('of a subscription changes the numbers now, and those of the day of the event', async () => {
     const change = eventOf(
       'subscription.updated',
       { ...subscription, planId: 'plan-2' },
@@ -234,17 +252,17 @@ describe('an event', () => {
       'eur recurring.active.month.1 -1 -2700',
     ];
     assert.deepEqual(
-      sumOf(change),
+      await sumOf(change),
       expected.flatMap((cell) => [`infinity ${cell}`, `2026-12-24 ${cell}`]),
     );
   });
 
-  test('of a subscription that gets add-ons adds what they charge', () => {
+  test('of a subscription that gets add-ons adds what they charge', async () => {
     const addOns = [{ planId: 'plan-2', quantity: 4 }];
-    assert.deepEqual(sumOf(eventOf('subscription.updated', { ...subscription, addOns }, { addOns: [] })), [
-      'infinity usd recurring.active.year.1 1 200',
-      '2026-12-24 usd recurring.active.year.1 1 200',
-    ]);
+    assert.deepEqual(
+      await sumOf(eventOf('subscription.updated', { ...subscription, addOns }, { addOns: [] })),
+      ['infinity usd recurring.active.year.1 1 200', '2026-12-24 usd recurring.active.year.1 1 200'],
+    );
   });
 
   test('cannot change a number without changing one of the counted fields', () => {
@@ -257,17 +275,12 @@ describe('an event', () => {
         },
       });
     const failure = { code: null, declineCode: null, message: null };
-    contributionsOf({ type: 'payment', view: watch({ ...paid, failure, amountRefunded: 1 }) }, utc);
-    assert.deepEqual([...seen].sort(), [...countedFields.payment].sort());
+    payments.contributionsOf(watch({ ...paid, failure, amountRefunded: 1 }), utc);
+    assert.deepEqual([...seen].sort(), [...payments.fields].sort());
     seen.clear();
-    const watched = {
-      type: 'subscription',
-      view: watch(subscription),
-      plan: monthly,
-      addOnPlans: [],
-    } as const;
-    contributionsOf(watched, utc);
-    monthlyAmountsOf(watched);
-    assert.deepEqual([...seen, 'planId'].sort(), [...countedFields.subscription].sort());
+    const watched = { view: watch(subscription), plan: monthly, addOnPlans: [] };
+    subscriptions.contributionsOf(watched, utc);
+    subscriptions.recurring?.monthlyAmountsOf(watched);
+    assert.deepEqual([...seen, 'planId'].sort(), [...subscriptions.fields].sort());
   });
 });
