@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mistakesMax } from '../load/limits.ts';
-import { sizeCheck } from './validator.ts';
+import { compileValidator, sizeCheck } from './validator.ts';
 
 const text = { maxLength: 3 };
 const metadata = { maxProperties: 2, additionalProperties: text };
@@ -47,4 +47,29 @@ test('many unknown fields, in several objects too, are no more mistakes than a r
   assert.equal(found.length, mistakesMax);
   assert.deepEqual(found[0]?.params, { additionalProperty: 'x0' });
   assert.equal(found[0]?.instancePath, '/items/0');
+});
+
+test('no number may be the negative zero of JSON, at any depth, in lists and in maps', () => {
+  const integer = { type: 'integer' };
+  const validate = compileValidator(
+    {
+      type: 'object',
+      properties: {
+        amount: integer,
+        days: { type: ['integer', 'null'] },
+        items: { type: 'array', maxItems: 9, items: { type: 'object', properties: { quantity: integer } } },
+        features: { type: 'object', additionalProperties: { type: ['boolean', 'integer', 'string'] } },
+      },
+    },
+    'body',
+  );
+  const mistakesIn = (json: string) =>
+    validate(JSON.parse(json)) ? [] : (validate.errors ?? []).map(({ instancePath }) => instancePath);
+  const with0 = (zero: string) =>
+    `{ "amount": ${zero}, "days": ${zero}, "items": [{}, { "quantity": ${zero} }], "features": { "calls": ${zero} } }`;
+  assert.deepEqual(mistakesIn(with0('0')), []);
+  const all = ['/amount', '/days', '/items/1/quantity', '/features/calls'];
+  for (const zero of ['-0', '-0.0', '-1e-400']) assert.deepEqual(mistakesIn(with0(zero)), all, zero);
+  const many = Array.from({ length: 9 }, () => '{ "quantity": -0 }');
+  assert.equal(mistakesIn(`{ "items": [${many.join()}] }`).length, 9);
 });

@@ -24,6 +24,12 @@ export const inCurrency = 'x-in-currency';
 /** Says in words what the pattern of a field requires, after the name of the field. */
 export const patternRule = 'x-pattern-rule';
 
+/**
+ * JSON has a negative zero, which no keyword of JSON Schema distinguishes from zero: for an amount, a quantity or a
+ * number of days it is a mistake.
+ */
+const noNegativeZero = 'x-no-negative-zero';
+
 /** Only the canonical form: the library's own pattern also accepts `urn:uuid:…`. */
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -48,7 +54,6 @@ export function compileValidator(schema: object, httpPart: string | undefined): 
   // routes.
   let check: ValidateFunction | undefined;
   const { integers, lowerCased, amounts, rules } = namesOf(schema);
-  const hasNumbers = integers.length + amounts.length > 0;
   const findTooLarge = sizeCheck(schema);
   const validate: Validate = (data) => {
     const fields = isFields(data) ? data : {};
@@ -60,9 +65,7 @@ export function compileValidator(schema: object, httpPart: string | undefined): 
     }
     check ??= compileOnce(schema);
     const isValid = check(data);
-    const mistakes = hasNumbers
-      ? [...negativeZeros(fields, integers), ...unevenAmounts(fields, amounts)]
-      : [];
+    const mistakes = amounts.length > 0 ? unevenAmounts(fields, amounts) : [];
     validate.errors =
       isValid && mistakes.length === 0 ? null : [...inWords(check.errors ?? [], rules), ...mistakes];
     if (validate.errors !== null) return false;
@@ -79,7 +82,7 @@ const checks = new Map<string, ValidateFunction>();
 /** Equal schemas share a check: compiling takes milliseconds, and many routes have only an id or a page. */
 function compileOnce(schema: object): ValidateFunction {
   const text = JSON.stringify(schema);
-  const check = checks.get(text) ?? ajv.compile(schema);
+  const check = checks.get(text) ?? ajv.compile(withoutNegativeZeros(schema));
   checks.set(text, check);
   return check;
 }
@@ -90,6 +93,12 @@ function createAjv(): Ajv {
     useDefaults: true,
     allowUnionTypes: true,
     keywords: ['example', optionalBody, inAnyCase, inCurrency, patternRule],
+  });
+  created.addKeyword({
+    keyword: noNegativeZero,
+    type: 'number',
+    validate: (_: unknown, value: number) => !Object.is(value, -0),
+    error: { message: 'must not be negative zero' },
   });
   formats.default(created, ['email']);
   // The library's own also accepts times that PostgreSQL refuses, such as those of the year 0.
@@ -162,19 +171,27 @@ function parseIntegers(fields: Fields, names: readonly string[]): void {
   }
 }
 
-/**
- * JSON has a negative zero, which no schema distinguishes from zero: for an amount or a number of days it is a mistake.
- */
-function negativeZeros(fields: Fields, names: readonly string[]): ErrorObject[] {
-  return names
-    .filter((name) => Object.is(fields[name], -0))
-    .map((name) => ({
-      instancePath: `/${name}`,
-      schemaPath: `#/properties/${name}/type`,
-      keyword: 'type',
-      params: { type: 'integer' },
-      message: 'must not be negative zero',
-    }));
+/** The parts of a schema that hold integers. */
+interface IntegerHolder {
+  readonly type?: unknown;
+  readonly properties?: Readonly<Record<string, IntegerHolder>>;
+  readonly additionalProperties?: IntegerHolder | boolean;
+  readonly items?: IntegerHolder;
+}
+
+/** Adds to each integer of a schema, at any depth, that it must not be a negative zero. */
+function withoutNegativeZeros(schema: IntegerHolder): IntegerHolder {
+  const { type, properties, additionalProperties: others, items } = schema;
+  const entries = Object.entries(properties ?? {}).map(
+    ([name, field]) => [name, withoutNegativeZeros(field)] as const,
+  );
+  return {
+    ...schema,
+    ...([type].flat().includes('integer') ? { [noNegativeZero]: true } : {}),
+    ...(properties === undefined ? {} : { properties: Object.fromEntries(entries) }),
+    ...(typeof others === 'object' ? { additionalProperties: withoutNegativeZeros(others) } : {}),
+    ...(items === undefined ? {} : { items: withoutNegativeZeros(items) }),
+  };
 }
 
 /** What an amount may be depends on its currency, which the schema of a single field cannot say. */

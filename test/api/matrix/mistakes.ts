@@ -120,14 +120,14 @@ export class MistakeMaker {
     ];
   }
 
-  #valuesFor(schema: Schema, names: readonly string[]): readonly string[] {
+  #valuesFor(schema: Schema): readonly string[] {
     const isOwn = (json: string) => hasItsType(schema, json);
     return [
       ...this.#inBody.next(rulesOf(schema), () => wrongJson(schema).filter(isOwn)),
       ...this.#ofAnotherType.next(String(schema.type), () =>
         wrongJson(schema).filter((json) => !isOwn(json)),
       ),
-      ...(schema.type === 'integer' && names.length === 1 ? negativeZeros : []),
+      ...([schema.type].flat().includes('integer') ? negativeZeros : []),
     ];
   }
 
@@ -150,7 +150,7 @@ export class MistakeMaker {
     const inside = item === undefined ? names : [...names, '0'];
     return [
       ...(isRequired ? [{ names, json: undefined, isDeep: false }] : []),
-      ...this.#valuesFor(schema, names).map((json) => ({ names, json, isDeep })),
+      ...this.#valuesFor(schema).map((json) => ({ names, json, isDeep })),
       ...(inner.properties === undefined
         ? []
         : [{ names: [...inside, 'unknown'], json: '1', isDeep: false }]),
