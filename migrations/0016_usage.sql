@@ -144,6 +144,7 @@ begin
         changed.current_period_start + changed.window_number * interval '1 microsecond' as starts_at,
         before.current_period_start = changed.current_period_start as is_same, before.current_period_end as ended_at,
         changed.window_number * interval '1 microsecond' as number,
+        -- Never later than usage-window.ts expects, which also knows the day of the first period.
         (changed.current_period_start at time zone 'utc' + (plans.interval_count || ' ' || plans.interval)::interval)
           at time zone 'utc' as expected_at
       from before join changed using (id) join till.plans on plans.id = before.plan_id

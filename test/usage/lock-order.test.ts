@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type WindowTerms, windowOf } from '#core/model/usage-window.ts';
 import { createCustomer, createPlan } from '../support/objects.ts';
 import { subscribe } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
@@ -158,4 +159,48 @@ test('a renewal that is as long as the plan says writes no counters', async (t) 
     `update till.subscriptions set current_period_start = '2026-02-15', current_period_end = '2026-03-15'`,
   );
   assert.deepEqual(await till.sql('select from till.usage_counters'), []);
+});
+
+/** The boundaries of the periods that usage expects after a trial that ends then. */
+function expectedPeriods(trialEnd: Date, interval: 'day' | 'week' | 'month' | 'year', intervalCount: number) {
+  const createdAt = new Date(trialEnd.getTime() - 86_400_000);
+  const terms: WindowTerms = {
+    ...{
+      interval,
+      intervalCount,
+      features: { calls: 1 },
+      isEntitled: true,
+      windowNumber: 0,
+      trialEnd,
+      createdAt,
+    },
+    ...{ currentPeriodStart: createdAt, currentPeriodEnd: trialEnd, processorAsOf: createdAt },
+    ...{ endedAt: null, graceEndedAt: null },
+  };
+  const times = [createdAt, trialEnd];
+  while (times.length < 5)
+    times.push(windowOf([terms], { key: 'calls', resets: 'period' }, times.at(-1) ?? trialEnd).end);
+  return times.map((time) => time.toISOString());
+}
+
+test('whenever a period begins, it gets counters if it is a second longer than usage expects', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  await createMeter(till);
+  await subscribe(till, {});
+  for (const day of ['2024-02-29', '2026-01-28', '2026-01-31', '2026-03-30', '2026-12-31'])
+    for (const interval of ['day', 'week', 'month', 'year'] as const)
+      for (const count of [1, 3]) {
+        await till.sql(`update till.plans set interval = '${interval}', interval_count = ${count}`);
+        const times = expectedPeriods(new Date(`${day}T10:00:00Z`), interval, count);
+        for (const [place, start] of times.slice(1, -1).entries()) {
+          const end = `timestamptz '${times[place + 2]}' + interval '1 second'`;
+          await till.sql(`update till.subscriptions
+            set current_period_start = '${times[place]}', current_period_end = '${start}'`);
+          await till.sql('delete from till.usage_counters');
+          await till.sql(`update till.subscriptions
+            set current_period_start = '${start}', current_period_end = ${end}`);
+          const found = await till.sql(`select from till.usage_counters where ends_at = ${end}`);
+          assert.equal(found.length, 1, `${count} ${interval} from ${start}, after ${day}`);
+        }
+      }
 });
