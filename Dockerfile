@@ -4,14 +4,17 @@
 FROM node:24.21.0-trixie-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# Nothing reads type declarations and source maps, and they are a third of the packages.
+# Only for the service: the other workspaces need nothing to run. Nothing reads type declarations and source maps, and
+# they are a third of the packages.
 RUN --mount=type=cache,target=/npm-cache \
-  npm ci --cache /npm-cache --omit=dev --omit=optional \
+  npm ci --cache /npm-cache --workspaces=false --omit=dev --omit=optional \
   && find node_modules -type f '(' -name '*.d.*ts' -o -name '*.map' ')' -delete
 
 # The documentation, which Till serves at /docs.
+WORKDIR /documentation
+COPY package.json package-lock.json .npmrc ./
 COPY site ./site
-RUN --mount=type=cache,target=/npm-cache npm ci --prefix site --cache /npm-cache
+RUN --mount=type=cache,target=/npm-cache npm ci --cache /npm-cache --workspace=site
 COPY README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md openapi.json ./
 COPY client/README.md ./client/
 COPY packages/sandbox/README.md ./packages/sandbox/
@@ -45,7 +48,7 @@ COPY --from=build /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY migrations ./migrations
 COPY console/dist ./console/dist
-COPY --from=build /app/site/dist ./site/dist
+COPY --from=build /documentation/site/dist ./site/dist
 COPY src ./src
 # For the command "till sandbox". Till itself refuses it in production.
 COPY sandbox ./sandbox

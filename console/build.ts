@@ -1,4 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { findPackageJSON } from 'node:module';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 
@@ -60,7 +62,9 @@ const withoutNode: Plugin = {
 };
 
 async function licenceOf(name: string): Promise<string> {
-  const text = await readFile(here(`../node_modules/${name}/LICENSE`), 'utf8');
+  const manifest = findPackageJSON(name, import.meta.url);
+  if (manifest === undefined) throw new Error(`${name} is not installed`);
+  const text = await readFile(join(manifest, '../LICENSE'), 'utf8');
   return `${name}\n\n${text}`;
 }
 

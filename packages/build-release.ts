@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { type BuildOptions, buildPackages, packageNames, root } from './build-packages.ts';
@@ -29,20 +29,39 @@ export async function buildRelease(options: Omit<BuildOptions, 'folder'>): Promi
   return files;
 }
 
-/** What runs with Till, as CycloneDX: the packages that the lock file pins, without those of development. */
+/**
+ * What runs with Till, as CycloneDX: the packages that the lock file pins, without those of development. The workspaces
+ * and the packages of development are removed first: of a package that both need, npm would say nothing.
+ */
 async function billOfMaterials(): Promise<string> {
   const parent = await mkdtemp(join(tmpdir(), 'till-sbom-'));
   // npm names the bill after the folder.
   const folder = join(parent, 'till');
   try {
     await mkdir(folder);
-    for (const file of ['package.json', 'package-lock.json']) await cp(join(root, file), join(folder, file));
-    const args = ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only'];
+    const { workspaces: _, devDependencies: __, ...manifest } = await readJson('package.json');
+    await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
+    const { packages, ...lock } = await readJson('package-lock.json');
+    const installed = Object.entries<LockedPackage>(packages).filter(
+      ([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link,
+    );
+    const pinned = { ...lock, packages: { '': manifest, ...Object.fromEntries(installed) } };
+    await writeFile(join(folder, 'package-lock.json'), JSON.stringify(pinned));
+    const args = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
     const { stdout } = await runNpm(folder, args, timeoutMs);
     return stdout;
   } finally {
     await rm(parent, { recursive: true, force: true });
   }
+}
+
+interface LockedPackage {
+  readonly dev?: boolean;
+  readonly link?: boolean;
+}
+
+async function readJson(path: string) {
+  return JSON.parse(await readFile(join(root, path), 'utf8'));
 }
 
 async function digestOf(path: string): Promise<string> {

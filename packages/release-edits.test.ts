@@ -13,16 +13,17 @@ const read = (path: string) => (path === 'CHANGELOG.md' ? changelog : readFileSy
 test('a release changes the version in every file that has it, and the date of the changelog', () => {
   const edits = releaseEdits('9.0.0', '2030-01-02', read);
   const lock = JSON.parse(edits.get('package-lock.json') ?? '');
-  assert.deepEqual([lock.version, lock.packages[''].version], ['9.0.0', '9.0.0']);
-  for (const path of ['package.json', 'client/package.json', 'client/package-lock.json'])
+  const published = ['', 'client', 'sandbox'];
+  for (const { version } of [lock, ...published.map((folder) => lock.packages[folder])])
+    assert.equal(version, '9.0.0');
+  for (const path of ['package.json', 'client/package.json', 'sandbox/package.json'])
     assert.equal(JSON.parse(edits.get(path) ?? '').version, '9.0.0', path);
   assert.equal(JSON.parse(edits.get('openapi.json') ?? '').info.version, '9.0.0');
   assert.match(edits.get('packages/sandbox/README.md') ?? '', /till-sandbox-9\.0\.0\.tgz/);
   assert.equal(edits.get('CHANGELOG.md'), changelog.replace('unreleased', '2030-01-02'));
   // Nothing but versions of Till changes.
   const old = JSON.parse(read('package-lock.json'));
-  delete old.packages[''].version;
-  delete lock.packages[''].version;
+  for (const { packages } of [old, lock]) for (const folder of published) delete packages[folder].version;
   assert.deepEqual(lock.packages, old.packages);
 });
 

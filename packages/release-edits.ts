@@ -6,9 +6,14 @@ export class ReleaseError extends Error {
 /** Every file that has the version in it, with the places. The first match of each pattern is replaced. */
 const versioned: Readonly<Record<string, readonly RegExp[]>> = {
   'package.json': [/^( {2}"version": ")[^"]+/m],
-  'package-lock.json': [/^( {2}"version": ")[^"]+/m, /^( {6}"version": ")[^"]+/m],
   'client/package.json': [/^( {2}"version": ")[^"]+/m],
-  'client/package-lock.json': [/^( {2}"version": ")[^"]+/m, /^( {6}"version": ")[^"]+/m],
+  'sandbox/package.json': [/^( {2}"version": ")[^"]+/m],
+  'package-lock.json': [
+    /^( {2}"version": ")[^"]+/m,
+    /^( {4}"": \{\n {6}"name": "@till\/server",\n {6}"version": ")[^"]+/m,
+    /^( {4}"client": \{\n {6}"name": "@till\/client",\n {6}"version": ")[^"]+/m,
+    /^( {4}"sandbox": \{\n {6}"name": "@till\/sandbox",\n {6}"version": ")[^"]+/m,
+  ],
   'openapi.json': [/^( {2}"version": ")[^"]+/m],
   'packages/sandbox/README.md': [/(till-sandbox-)\d[\w.-]*(?=\.tgz)/],
   'client/README.md': [/(till-client-)\d[\w.-]*(?=\.tgz)/],

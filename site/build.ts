@@ -1,4 +1,5 @@
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { findPackageJSON } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { addressOf, startPage } from './addresses.ts';
 import { layOut } from './layout.ts';
@@ -38,7 +39,7 @@ async function renderAll(): Promise<ReadonlyMap<string, RenderedPage>> {
 
 /** Its licence requires that the copyright notice goes with the code. */
 async function copyMinisearch(): Promise<void> {
-  const folder = join(here, 'node_modules/minisearch');
+  const folder = dirname(findPackageJSON('minisearch', import.meta.url) ?? here);
   const code = await readFile(join(folder, 'dist/es/index.js'), 'utf8');
   await write('minisearch.js', code.replace(/^\/\/# sourceMappingURL=.*$/m, ''));
   await write('licences.txt', `minisearch\n\n${await readFile(join(folder, 'LICENSE.txt'), 'utf8')}`);

@@ -39,6 +39,7 @@ const faultTests = [`test/${folders.faults}/@(${timedFaults}).test.ts`];
 const serverTests = [
   `test/!(${Object.values(folders).join('|')})/**/*.test.ts`,
   `test/${folders.faults}/!(${timedFaults}|${debianTests}).test.ts`,
+  'sandbox/test/**/*.test.ts',
 ];
 /**
  * What is delivered, and how it is operated: packages, images, charts, guides, examples, demo data, pages in a browser,
@@ -52,12 +53,12 @@ const deliveredTests = [
   'test/faults/{backfill,processes,replica,upgrade}.test.ts',
   'test/process/{cli,doctor,going-live,npm,start-stop,webhooks-setup}.test.ts',
   'test/platform/{embedded-postgres,replica}.test.ts',
-  'test/sandbox/{browser*,browser-library/**/*}.test.ts',
+  'sandbox/test/{browser*,browser-library/**/*}.test.ts',
 ];
 /** It measures latencies under load, so it has the machine to itself. */
 const loadTests = [`test/${folders.load}/**/*.test.ts`];
 const longTests = [
-  'test/{faults,load,fuzz,security,sandbox,processor,contract,browser}/**/*.test.ts',
+  '{test/{faults,load,fuzz,security,processor,contract,browser},sandbox/test}/**/*.test.ts',
   'test/webhooks/{model,kills,permutations,event-list,events,retention-locks,restore,slow-reads}.test.ts',
   'test/events/{delivery-order,feed-order,streams}.test.ts',
   'test/api/{changes-while-due,lists,matrix,odd-responses,preview-refusals,previewed-bills}.test.ts',
@@ -72,8 +73,8 @@ const faultConcurrency = 2;
  * those that measure the heap: once a process has run many files, collecting its garbage takes seconds.
  */
 const longestFirst = [
-  'test/sandbox/world-journals.test.ts',
-  'test/sandbox/memory.test.ts',
+  'sandbox/test/world-journals.test.ts',
+  'sandbox/test/memory.test.ts',
   'test/fuzz/two-processes.test.ts',
   'test/browser/every-page.test.ts',
   'test/examples/shop.test.ts',
@@ -134,7 +135,7 @@ if (files.length === 0) {
   await Promise.all([
     test('tests without servers', unitTests, 1),
     mode === 'faults' ? undefined : checkSource(),
-    mode === 'quick' ? undefined : installPackages(mode === 'service' ? 'service' : 'all'),
+    ['quick', 'service'].includes(mode ?? '') ? undefined : installPackages(),
   ]);
 }
 if (mode !== 'quick' && failures.length === 0) {

@@ -21,7 +21,7 @@ const files = globSync(
   path: path.split(sep).join('/'),
   text: readFileSync(join(root, path), 'utf8'),
 }));
-const isTest = (path: string) => path.startsWith('test/') || path.endsWith('.test.ts');
+const isTest = (path: string) => /^(sandbox\/)?test\/|\.test\.ts$/.test(path);
 const source = files.filter(({ path }) => !isTest(path));
 
 interface Import {
@@ -34,7 +34,7 @@ interface Import {
 const imports: readonly Import[] = source.flatMap(({ path, text }) =>
   [
     ...text.matchAll(
-      /^(?:import|export)( type)?[^;]*?from '([.#][^']+)'|import\('([.#][^']+)'\)|^import '([.#][^']+)'/gms,
+      /^(?:import|export)( type)?[^;]*?from '((?:[.#]|@till\/)[^']+)'|import\('([.#][^']+)'\)|^import '([.#][^']+)'/gms,
     ),
   ].map(([, type, named, dynamic, bare]) => ({
     from: path,
@@ -43,12 +43,21 @@ const imports: readonly Import[] = source.flatMap(({ path, text }) =>
   })),
 );
 
-/** The file that an import names: `#core/errors.ts` is in src, and others are relative. */
+/** The file that an import names: `#core/errors.ts` is in src, `@till/client` a workspace, and others are relative. */
 function pathOf(from: string, name: string): string {
+  if (name.startsWith('#sandbox/')) return name.slice(1);
   if (name.startsWith('#')) return `src/${name.slice(1)}`;
+  if (name.startsWith('@till/')) {
+    const folder = name.slice('@till/'.length);
+    return join(folder, manifestOf(folder).exports['.']);
+  }
   return relative(root, join(root, dirname(from), name))
     .split(sep)
     .join('/');
+}
+
+function manifestOf(folder: string) {
+  return JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
 }
 
 /** The packages that are loaded when a file runs. */
@@ -124,9 +133,9 @@ test('the console uses the entry of the client, and of the service only constant
   const types = source
     .filter(({ path }) => path.startsWith('console/'))
     .flatMap(({ path, text }) =>
-      [...text.matchAll(/^import (?:type )?\{[^}]*\} from '#([^']+)'/gm)]
+      [...text.matchAll(/^import (?:type )?\{[^}]*\} from '(?:\.\.\/)+(src\/[^']+)'/gm)]
         .filter(([statement]) => /\btype\b/.test(statement))
-        .map(([, to]) => `${path} imports a type of src/${to}`),
+        .map(([, to]) => `${path} imports a type of ${to}`),
     );
   // The OpenAPI document leaves the controls of the sandbox out, so the client has no types of them.
   assert.deepEqual(types, [
@@ -148,11 +157,47 @@ test('the client stands alone: it imports nothing of the service, no package, an
   assert.deepEqual(packages, []);
 });
 
-test('the service knows nothing of the sources of the console', () => {
+/** What the service and each workspace import of others. The service is the workspace of the root. */
+const uses: Readonly<Record<string, readonly string[]>> = {
+  client: [],
+  sandbox: [],
+  src: ['sandbox'],
+  console: ['client', 'src'],
+  site: ['src'],
+};
+
+test('the workspaces import each other in one direction', () => {
+  const folderOf = (path: string) => path.split('/')[0] ?? '';
+  const { workspaces } = manifestOf('.');
+  assert.deepEqual(['src', ...workspaces].toSorted(), Object.keys(uses).toSorted());
+  const edges = imports.map((edge) => ({ ...edge, from: folderOf(edge.from), to: folderOf(edge.to) }));
+  const found = edges.filter(({ from, to }) => from in uses && from !== to);
   assert.deepEqual(
-    breaches(({ from, to }) => from.startsWith('src/') && to.startsWith('console/')),
-    [],
+    [...new Set(found.map(({ from, to }) => `${from} → ${to}`))].toSorted(),
+    Object.entries(uses)
+      .flatMap(([from, others]) => others.map((to) => `${from} → ${to}`))
+      .toSorted(),
   );
+});
+
+test('each workspace names the packages that it imports, and no others', () => {
+  // They are programs: the generator of the types of the client, and the compiler that the generator needs.
+  const programs = ['openapi-typescript', 'typescript'];
+  for (const folder of Object.keys(uses).filter((name) => name !== 'src')) {
+    const { dependencies, devDependencies } = manifestOf(folder);
+    const imported = files
+      .filter(({ path }) => path.startsWith(`${folder}/`))
+      .flatMap(({ text }) => [
+        ...text.matchAll(/^(?:import|export)[^;]*?from '((?:@[\w-]+\/)?[\w-]+)(?:\/[^']*)?'/gms),
+      ])
+      .map(([, name = '']) => name);
+    const named = Object.keys({ ...dependencies, ...devDependencies });
+    assert.deepEqual(
+      named.filter((name) => !programs.includes(name)).toSorted(),
+      [...new Set(imported)].toSorted(),
+      folder,
+    );
+  }
 });
 
 test('the platform knows nothing of what runs on it', () => {

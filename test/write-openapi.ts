@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { clientSchemaPath, generateClientSchema, hasClientPackages } from './support/client-schema.ts';
+import { clientSchemaPath, generateClientSchema } from './support/client-schema.ts';
 import { readOpenapi } from './support/openapi.ts';
 import { startTill } from './support/till.ts';
 import { projectFolder } from './support/till-in-child.ts';
@@ -15,11 +15,7 @@ const till = await startTill({ in: 'child', environment: { DATA_DIR: dataDir } }
 try {
   const openapi = await readOpenapi(till.url);
   await writeFile(join(projectFolder, 'openapi.json'), openapi);
-  if (hasClientPackages) await writeFile(clientSchemaPath, await generateClientSchema(openapi));
-  else
-    process.stderr.write(
-      'client/src/schema.ts was not written: first run npm ci --prefix client --ignore-scripts\n',
-    );
+  await writeFile(clientSchemaPath, await generateClientSchema(openapi));
 } finally {
   await till.stop();
   await rm(dataDir, { recursive: true, force: true });

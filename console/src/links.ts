@@ -1,4 +1,4 @@
-import type { EventObjectType, TillEvent } from '../../client/src/index.ts';
+import type { EventObjectType, TillEvent } from '@till/client';
 
 type PageName =
   | Exclude<EventObjectType, 'meter'>

@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { type CurrentApiKey, Till, TillTimeoutError } from '../../client/src/index.ts';
+import { type CurrentApiKey, Till, TillTimeoutError } from '@till/client';
 import { withBackground } from './api/background.ts';
 
 export type Scope = CurrentApiKey['scopes'][number];

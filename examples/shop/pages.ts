@@ -1,7 +1,7 @@
 // What visitors see. `html` escapes every value.
 import { fileURLToPath } from 'node:url';
+import type { Plan, Subscription, SubscriptionChangePreview } from '@till/client';
 import { html } from 'hono/html';
-import type { Plan, Subscription, SubscriptionChangePreview } from '../../client/src/index.ts';
 
 type Html = ReturnType<typeof html>;
 

@@ -4,12 +4,12 @@ import { chmodSync, readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { serve } from '@hono/node-server';
 import { serveStatic } from '@hono/node-server/serve-static';
+import { isTillError, Till, tillEvents } from '@till/client';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { deleteCookie, getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { csrf } from 'hono/csrf';
 import { secureHeaders } from 'hono/secure-headers';
-import { isTillError, Till, tillEvents } from '../../client/src/index.ts'; // '@till/client' in an application
 import { contentSecurityPolicy, pages, stripePackage } from './pages.ts';
 
 const {

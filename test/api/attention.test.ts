@@ -1,7 +1,7 @@
 /** GET /api/v1/attention: what people should look at, the most urgent first. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Attention } from '../../client/src/index.ts';
+import type { Attention } from '@till/client';
 import { createCustomer, createPaidPayment } from '../support/objects.ts';
 import { createPastDue } from '../support/past-due.ts';
 import { startTill } from '../support/till.ts';

@@ -1,12 +1,7 @@
 /** GET /api/v1/overview: how revenue and the number of subscribers move, by day, week and month. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type {
-  Overview,
-  OverviewMove,
-  OverviewMoveList,
-  OverviewSubscriberList,
-} from '../../client/src/index.ts';
+import type { Overview, OverviewMove, OverviewMoveList, OverviewSubscriberList } from '@till/client';
 import { startBackend } from '../support/backend.ts';
 import { assertHistoryExact, assertOverviewExact } from '../support/checks/overview.ts';
 import {

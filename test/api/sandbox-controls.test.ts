@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, beforeEach, type TestContext, test } from 'node:test';
 import { SandboxControl } from '#operators/sandbox-control/sandbox-control.ts';
 import { registerSandboxRoutes } from '#operators/sandbox-control/sandbox-routes.ts';
-import { openPage } from '../sandbox/page-support.ts';
+import { openPage } from '../../sandbox/test/page-support.ts';
 import { createClient, testKey } from '../support/client.ts';
 import { startFrame } from '../support/frame.ts';
 import {

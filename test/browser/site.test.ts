@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { test } from 'node:test';
-import { buildSite, serveFiles, skipWithoutSitePackages } from '../docs/support/built-site.ts';
+import { buildSite, serveFiles } from '../docs/support/built-site.ts';
 import { effort } from '../support/effort.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { openTab } from './support/browser-test.ts';
@@ -13,7 +13,7 @@ const pages = ['', 'checkout.html', 'reference/settings.html'];
 const darkPages = effort({ short: ['checkout.html'], long: pages });
 
 test('the documentation works on a file server below any prefix, is accessible in light and dark, and fits a phone', {
-  skip: skipWithoutChromium() || skipWithoutSitePackages(),
+  skip: skipWithoutChromium(),
 }, async (t) => {
   const folder = await buildSite();
   t.after(() => rm(folder, { recursive: true, force: true }));

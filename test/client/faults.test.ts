@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import { type Retry, Till } from '../../client/src/index.ts';
+import { type Retry, Till } from '@till/client';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { testKey } from '../support/client.ts';
 import { appendEvents, newEvent } from '../support/event-feed.ts';

@@ -7,7 +7,6 @@ import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { filesOf, installLibraries } from '../packages/support/installed-package.ts';
 import { testKey } from '../support/client.ts';
-import { skipWithoutClientPackages } from '../support/client-schema.ts';
 import { effort } from '../support/effort.ts';
 import { nodes, oldestRange, skipWithoutOlderNodes } from '../support/older-nodes.ts';
 import { startTill } from '../support/till.ts';
@@ -24,7 +23,7 @@ const folders = {
  * In the short form, test/docs/examples.test.ts alone compiles the client with another compiler and the types of Node.
  */
 const compilesTwice = effort({ short: false, long: true });
-const skip = skipWithoutClientPackages() || skipWithoutOlderNodes();
+const skip = skipWithoutOlderNodes();
 
 /** Where the client is installed, and a folder in it with the application. */
 let project: string;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import { isTillError, type Payment, Till, verifyEvent } from '../../client/src/index.ts';
+import { isTillError, type Payment, Till, verifyEvent } from '@till/client';
 import { testKey } from '../support/client.ts';
 import { deliveryCalls } from '../support/deliveries.ts';
 import { startEventSink } from '../support/event-sink.ts';

@@ -54,7 +54,9 @@ test('the image contains what runs, nothing else, and less than 250 MB', { skip 
   const unwanted = [
     'app/test',
     'app/docs',
-    'app/site/node_modules',
+    'app/sandbox/test',
+    'app/node_modules/@till',
+    'app/node_modules/marked',
     'app/node_modules/typescript',
     'usr/local/bin/npm',
     'bin/sh',

@@ -38,9 +38,9 @@ function inReadingOrder(paths: readonly string[]): readonly string[] {
 
 /** Blocks in other languages and files of applications, and the tests that run them. */
 const runElsewhere: Readonly<Record<string, string>> = {
-  'docs/testing-with-the-sandbox.md js': 'test/sandbox/guide.test.ts',
-  'docs/testing-with-the-sandbox.md python': 'test/sandbox/guide.test.ts',
-  'docs/testing-with-the-sandbox.md ruby': 'test/sandbox/guide.test.ts',
+  'docs/testing-with-the-sandbox.md js': 'sandbox/test/guide.test.ts',
+  'docs/testing-with-the-sandbox.md python': 'sandbox/test/guide.test.ts',
+  'docs/testing-with-the-sandbox.md ruby': 'sandbox/test/guide.test.ts',
   'packages/sandbox/README.md js': 'test/packages/sandbox.test.ts',
   'packages/sandbox/README.md python': 'test/packages/sandbox.test.ts',
   'packages/sandbox/README.md ruby': 'test/packages/sandbox.test.ts',

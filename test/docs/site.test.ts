@@ -10,24 +10,18 @@ import { startFrame } from '../support/frame.ts';
 import { findPages } from '../support/markdown.ts';
 import { readProblem } from '../support/problem.ts';
 import { projectFolder } from '../support/till-in-child.ts';
-import { buildSite, skipWithoutSitePackages } from './support/built-site.ts';
+import { buildSite } from './support/built-site.ts';
 
-const skip = skipWithoutSitePackages();
 let folder: string;
 let html: ReadonlyMap<string, string>;
 before(async () => {
-  if (skip !== false) return;
   folder = await buildSite();
   const pages = globSync('**/*.html', { cwd: folder });
   html = new Map(pages.map((path) => [path, readFileSync(join(folder, path), 'utf8')]));
 });
-after(async () => {
-  if (skip === false) await rm(folder, { recursive: true, force: true });
-});
+after(() => rm(folder, { recursive: true, force: true }));
 
-test('every page of docs/ is a page of the site, and every link and anchor leads to something there', {
-  skip,
-}, () => {
+test('every page of docs/ is a page of the site, and every link and anchor leads to something there', () => {
   const documents = findPages(projectFolder).filter((path) => path.startsWith('docs/'));
   assert.ok(html.size >= documents.length, `${html.size} pages of ${documents.length}`);
   const files = new Set(globSync('**/*.*', { cwd: folder }));
@@ -46,7 +40,7 @@ test('every page of docs/ is a page of the site, and every link and anchor leads
   assert.ok(count > 1_000, `${count} links`);
 });
 
-test('no page has an inline script or style, or loads anything from elsewhere', { skip }, () => {
+test('no page has an inline script or style, or loads anything from elsewhere', () => {
   for (const [path, text] of html) {
     assert.doesNotMatch(text, /<script(?![^>]*\ssrc=)|<style|\sstyle=|<[^>]+\son\w+=/, path);
     assert.doesNotMatch(
@@ -57,13 +51,13 @@ test('no page has an inline script or style, or loads anything from elsewhere', 
   }
 });
 
-test('the sources of the site have no type errors', { skip }, async () => {
+test('the sources of the site have no type errors', async () => {
   await promisify(execFile)('tsc', ['-p', 'site', '--singleThreaded'], { cwd: projectFolder }).catch(
     ({ stdout }) => assert.fail(stdout),
   );
 });
 
-test('Till serves the site at /docs with the policy of its pages, and no other file', { skip }, async (t) => {
+test('Till serves the site at /docs with the policy of its pages, and no other file', async (t) => {
   const { call } = await startFrame(t, async (app) => registerSitePages(app, folder));
   const short = await call('/docs', { redirect: 'manual' });
   assert.deepEqual([short.status, short.headers.get('location')], [308, 'docs/']);

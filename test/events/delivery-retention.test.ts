@@ -76,9 +76,7 @@ test('the example of docs/webhooks-out.md verifies and handles an event once', a
   const { id, secret } = await till.post<{ id: string; secret: string }>('/event-endpoints', {
     url: `http://127.0.0.1:${port}/`,
   });
-  const runnable = code
-    .replace("'@till/client'", `'${projectFolder}/client/src/index.ts'`)
-    .replace('listen(4000)', `listen(${port})`);
+  const runnable = code.replace('listen(4000)', `listen(${port})`);
   const setup = 'const endpoint = { secret: process.env.TILL_EVENT_SECRET };\n';
   const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', setup + runnable], {
     cwd: projectFolder,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { operations } from '../../sandbox/resources/operations.ts';
-import { customerAndPrice, incompleteSubscription, useSandbox } from '../sandbox/support.ts';
+import { customerAndPrice, incompleteSubscription, useSandbox } from '../../sandbox/test/support.ts';
 import { sendRawForAll } from '../support/raw-http.ts';
 import { fuzz } from './fuzz.ts';
 import { hostileJson, hostileText, hugeBody } from './hostile-values.ts';

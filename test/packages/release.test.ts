@@ -101,7 +101,9 @@ async function assertArtifacts(): Promise<void> {
   assert.equal(bill.bomFormat, 'CycloneDX');
   assert.deepEqual([bill.metadata.component.name, bill.metadata.component.version], ['till', version]);
   const parts: readonly string[] = bill.components.map(({ name }: { name: string }) => name);
-  assert.ok(parts.includes('stripe') && parts.includes('pg') && !parts.includes('typescript'), `${parts}`);
+  // Development needs some of them too.
+  for (const name of ['stripe', 'pg', 'pg-protocol', 'ajv', 'jose']) assert.ok(parts.includes(name), name);
+  assert.ok(!parts.includes('typescript'), `${parts}`);
   assert.equal(await readFile(join(dist, 'release-notes.md'), 'utf8'), '- The first release.\n');
 }
 

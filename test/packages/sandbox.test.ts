@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { skipWithoutClientPackages } from '../support/client-schema.ts';
 import { effort } from '../support/effort.ts';
 import { nodes, oldestNodeTypes, oldestRange, skipWithoutOlderNodes } from '../support/older-nodes.ts';
 import { projectFolder } from '../support/till-in-child.ts';
@@ -74,7 +73,7 @@ test('its source uses nothing that is newer than Node 20', { skip }, async () =>
 });
 
 test('a test in TypeScript compiles, without other types, and mistakes in it do not', {
-  skip: skip || skipWithoutClientPackages(),
+  skip,
 }, async () => {
   await cp(join(projectFolder, 'test/packages/consumer/sandbox.ts'), join(folder, 'consumer.ts'));
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['consumer.ts'] }));

@@ -7,16 +7,18 @@ interface LockedPackage {
   readonly integrity?: string;
   readonly resolved?: string;
   readonly hasInstallScript?: true;
+  readonly link?: true;
 }
 
 interface Lock {
   readonly packages: Readonly<Record<string, LockedPackage>>;
 }
 
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
+const workspaces: readonly string[] = manifest.workspaces;
+
 const folders = [
   '.',
-  'client',
-  'site',
   'test/node-versions',
   'test/stripe-cli',
   'test/stripe-packages/newest',
@@ -24,9 +26,11 @@ const folders = [
 ];
 const installed = folders.flatMap((folder) => {
   const { packages }: Lock = JSON.parse(readFileSync(`${folder}/package-lock.json`, 'utf8'));
-  return Object.entries(packages).filter(([path]) => path !== '');
+  return Object.entries(packages).filter(([path]) => path.includes('node_modules/'));
 });
-const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
+/** The workspaces are links to their folders. */
+const links = installed.filter(([, { link }]) => link).map(([, { resolved }]) => resolved);
+const fetched = installed.filter(([, { link }]) => !link);
 
 test('no package has an install script but those that allowScripts names, and none of them is run', () => {
   const scripted = installed
@@ -38,20 +42,22 @@ test('no package has an install script but those that allowScripts names, and no
 });
 
 test('every package is locked by the digest of its content, and none comes from elsewhere than the registry', () => {
-  assert.ok(installed.length > 50);
-  for (const [path, { integrity, resolved }] of installed) {
+  assert.ok(fetched.length > 50);
+  assert.deepEqual(links.toSorted(), workspaces.toSorted());
+  for (const [path, { integrity, resolved }] of fetched) {
     assert.match(integrity ?? '', /^sha512-/, path);
     assert.equal(resolved, undefined, path);
   }
 });
 
 test('every direct dependency is named with one exact version', () => {
-  const named = folders.flatMap((folder) => {
+  const named = [...folders, ...workspaces].flatMap((folder) => {
     const { dependencies, optionalDependencies, devDependencies } = JSON.parse(
       readFileSync(`${folder}/package.json`, 'utf8'),
     );
     return Object.entries({ ...dependencies, ...optionalDependencies, ...devDependencies });
   });
-  for (const [name, version] of named)
+  const ownNames = workspaces.map((folder) => `@till/${folder}`);
+  for (const [name, version] of named.filter(([name]) => !ownNames.includes(name)))
     assert.match(String(version), /^(?:npm:[\w-]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/, name);
 });

@@ -1,27 +1,17 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { skipWithout } from './require-program.ts';
 import { projectFolder } from './till-in-child.ts';
 
 /** The types of the client, which `npm run openapi` writes. */
 export const clientSchemaPath = join(projectFolder, 'client/src/schema.ts');
 
+/** Beside the client, because it needs an older TypeScript. */
 const generator = join(projectFolder, 'client/node_modules/openapi-typescript/bin/cli.js');
 /** A field with a default is optional in a request. */
 const options = ['--immutable', '--default-non-nullable=false'];
-
-/** Installed apart from the service's own packages, because the generator needs an older TypeScript. */
-export const hasClientPackages = existsSync(generator);
-
-/** For the options of tests that need these packages. */
-export function skipWithoutClientPackages(): string | false {
-  const install = 'npm ci --prefix client --ignore-scripts';
-  return skipWithout(hasClientPackages, { what: "the client's tools", install });
-}
 
 /** The types of an OpenAPI document, as they are committed. */
 export async function generateClientSchema(openapi: string): Promise<string> {

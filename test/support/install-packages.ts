@@ -3,24 +3,16 @@ import { join } from 'node:path';
 import { runNpm } from '../../packages/run-npm.ts';
 import { projectFolder } from './till-in-child.ts';
 
-/** The client's compiler and generator. */
-const serviceFolders = ['client'];
-/** What builds the documentation, older versions of Node, and the official browser packages. */
-const otherFolders = [
-  'site',
-  'test/node-versions',
-  'test/stripe-packages/newest',
-  'test/stripe-packages/oldest',
-];
+/** Older versions of Node, and the official browser packages. */
+const folders = ['test/node-versions', 'test/stripe-packages/newest', 'test/stripe-packages/oldest'];
 /** Ten times what a slow network needs. A registry that does not respond must not hang the run. */
 const installTimeoutMs = 300_000;
 
 /**
- * Installs the packages that only some tests need, apart from the service's own. Where that fails, these tests are
- * skipped, or fail in CI.
+ * Installs the packages that only some tests need, apart from those of the workspaces. Where that fails, these tests
+ * are skipped, or fail in CI.
  */
-export async function installPackages(tests: 'service' | 'all'): Promise<void> {
-  const folders = tests === 'all' ? [...serviceFolders, ...otherFolders] : serviceFolders;
+export async function installPackages(): Promise<void> {
   for (const folder of folders.filter((name) => !isInstalled(join(projectFolder, name)))) {
     const args = ['ci', '--ignore-scripts'];
     await runNpm(join(projectFolder, folder), args, installTimeoutMs).catch(({ message }: Error) =>

@@ -12,7 +12,7 @@ const workerArgs = ['--test-reporter=spec', 'test/support/test-worker.ts'];
 /** The files of each share what one process starts or builds once: a browser, a Till with its objects, packages. */
 const sharing = [
   /^test\/browser\//,
-  /^test\/(sandbox\/browser-|examples\/)/,
+  /^(sandbox\/test\/browser-|test\/examples\/)/,
   /^test\/(packages\/s|client\/package)/,
 ];
 

@@ -1,4 +1,4 @@
-import { isTillError, TillConnectionError } from '../../../client/src/index.ts';
+import { isTillError, TillConnectionError } from '@till/client';
 import { mistakeText } from '../format/mistake.ts';
 
 /** The reason of a failed call, in words for people. */

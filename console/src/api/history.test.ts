@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TillError, type TillEvent } from '../../../client/src/index.ts';
+import { TillError, type TillEvent } from '@till/client';
 import { History } from './history.ts';
 
 const { signal } = new AbortController();

@@ -4,7 +4,7 @@ import {
   type EventQuery,
   isTillError,
   type TillEvent,
-} from '../../../client/src/index.ts';
+} from '@till/client';
 
 /** The most that the API returns at once. */
 const limit = 1_000;

@@ -1,5 +1,5 @@
 import { effect, signal } from '@preact/signals';
-import type { TillEvent } from '../../../client/src/index.ts';
+import type { TillEvent } from '@till/client';
 import { isReachable, isSignedIn, till } from '../session.ts';
 
 /** A person cannot read faster. On a busy Till, each tab combines the events of this time into one request. */

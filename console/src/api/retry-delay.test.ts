@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TillError } from '../../../client/src/index.ts';
+import { TillError } from '@till/client';
 import { failureOf } from './failure.ts';
 import { retryDelayMs } from './retry-delay.ts';
 

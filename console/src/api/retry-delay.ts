@@ -1,4 +1,4 @@
-import { isTillError } from '../../../client/src/index.ts';
+import { isTillError } from '@till/client';
 import type { Failure } from './failure.ts';
 
 const firstDelayMs = 1_000;

@@ -1,4 +1,4 @@
-import type { Plan } from '../../../client/src/index.ts';
+import type { Plan } from '@till/client';
 import { till } from '../session.ts';
 import { type Resource, useResource } from './use-resource.ts';
 

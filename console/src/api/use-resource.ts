@@ -1,6 +1,6 @@
+import type { TillEvent } from '@till/client';
 import type { RefObject } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import type { TillEvent } from '../../../client/src/index.ts';
 import { type Failure, failureOf } from './failure.ts';
 import { livePosition, onChanges } from './live.ts';
 import { useRetry } from './use-retry.ts';

@@ -1,5 +1,5 @@
 import { computed, effect, signal } from '@preact/signals';
-import { isTillError } from '../../../client/src/index.ts';
+import { isTillError } from '@till/client';
 import { failureOf } from '../api/failure.ts';
 import { retryDelayMs } from '../api/retry-delay.ts';
 import { notify } from '../parts/notices.tsx';

@@ -1,4 +1,4 @@
-import { TillConnectionError, TillTimeoutError } from '../../../client/src/index.ts';
+import { TillConnectionError, TillTimeoutError } from '@till/client';
 import { streamed } from '../session.ts';
 import { CsvRowCounter } from './csv-row-counter.ts';
 import type { ArrivedFile } from './export-state.ts';

@@ -1,4 +1,4 @@
-import type { PaymentMethod, Subscription } from '../../../client/src/index.ts';
+import type { PaymentMethod, Subscription } from '@till/client';
 
 /** Visa •••• 4242. Null if nothing was used yet. */
 export function cardText(method: Pick<PaymentMethod, 'type' | 'brand' | 'last4'> | null): string | null {

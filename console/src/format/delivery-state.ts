@@ -1,4 +1,4 @@
-import type { EventDelivery } from '../../../client/src/index.ts';
+import type { EventDelivery } from '@till/client';
 import { plural } from './words.ts';
 
 interface DeliveryState {

@@ -1,4 +1,4 @@
-import type { EventType, TillEvent } from '../../../client/src/index.ts';
+import type { EventType, TillEvent } from '@till/client';
 import { money } from './money.ts';
 
 type Data = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import type { Plan } from '../../../client/src/index.ts';
+import type { Plan } from '@till/client';
 import { money } from './money.ts';
 
 type Price = Pick<Plan, 'amount' | 'currency' | 'interval' | 'intervalCount'>;

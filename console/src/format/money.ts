@@ -1,4 +1,4 @@
-import { decimalsOf } from '#core/model/format-amount.ts';
+import { decimalsOf } from '../../../src/core/model/format-amount.ts';
 
 /** An amount in the smallest unit, in the reader's language: 500 and `eur` give €5.00, 500 and `jpy` give ¥500. */
 export function money(amount: number, currency: string): string {

@@ -1,4 +1,4 @@
-import { dayOf } from '#core/platform/day.ts';
+import { dayOf } from '../../../src/core/platform/day.ts';
 
 /** Days of a calendar, both inclusive. */
 export interface DayRange {

@@ -1,4 +1,4 @@
-import type { Payment } from '../../../client/src/index.ts';
+import type { Payment } from '@till/client';
 import { dayText } from './local-time.ts';
 import { words } from './words.ts';
 

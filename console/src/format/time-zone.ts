@@ -1,4 +1,4 @@
-import { isTimeZone, TimeZone, utcName } from '#core/platform/time-zone.ts';
+import { isTimeZone, TimeZone, utcName } from '../../../src/core/platform/time-zone.ts';
 
 // Tests of formats run without a page.
 const given = globalThis.document?.documentElement.dataset['timeZone'] ?? '';

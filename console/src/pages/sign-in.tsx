@@ -1,5 +1,5 @@
+import { isTillError } from '@till/client';
 import { useId, useState } from 'preact/hooks';
-import { isTillError } from '../../../client/src/index.ts';
 import { type Failure, failureOf } from '../api/failure.ts';
 import { Page } from '../parts/page.tsx';
 import { hasKeySignIn, hasSingleSignOn, signedOutBecause, signIn } from '../session.ts';

@@ -1,6 +1,6 @@
+import { newIdempotencyKey } from '@till/client';
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
-import { newIdempotencyKey } from '../../../client/src/index.ts';
 import { type Failure, failureOf } from '../api/failure.ts';
 import { Dialog } from './dialog.tsx';
 import { notify } from './notices.tsx';

@@ -1,4 +1,4 @@
-import type { TillEvent } from '../../../client/src/index.ts';
+import type { TillEvent } from '@till/client';
 import { pageOf } from '../links.ts';
 import { can } from '../session.ts';
 

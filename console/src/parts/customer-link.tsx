@@ -1,4 +1,4 @@
-import type { Customer, CustomerSummary } from '../../../client/src/index.ts';
+import type { Customer, CustomerSummary } from '@till/client';
 import { useResource } from '../api/use-resource.ts';
 import { pageOf } from '../links.ts';
 import { till } from '../session.ts';

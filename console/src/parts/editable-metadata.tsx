@@ -1,5 +1,5 @@
+import type { Plan, PlanChange, WriteOptions } from '@till/client';
 import { useState } from 'preact/hooks';
-import type { Plan, PlanChange, WriteOptions } from '../../../client/src/index.ts';
 import { can } from '../session.ts';
 import { ActionDialog } from './action-dialog.tsx';
 import type { Closing } from './dialog.tsx';

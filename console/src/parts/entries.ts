@@ -1,11 +1,11 @@
+import type { Plan, PlanChange } from '@till/client';
 import {
   metadataKeyLengthMax,
   metadataKeysMax,
   metadataValueLengthMax,
   ownKeyPrefix,
-} from '#core/model/metadata.ts';
-import { featuresMax, isFeature } from '#core/model/plan-features.ts';
-import type { Plan, PlanChange } from '../../../client/src/index.ts';
+} from '../../../src/core/model/metadata.ts';
+import { featuresMax, isFeature } from '../../../src/core/model/plan-features.ts';
 
 type Metadata = Plan['metadata'];
 type MetadataChange = NonNullable<PlanChange['metadata']>;

@@ -1,11 +1,6 @@
+import { isTillError, type RequestOptions, type TillEvent, type TillList } from '@till/client';
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
-import {
-  isTillError,
-  type RequestOptions,
-  type TillEvent,
-  type TillList,
-} from '../../../client/src/index.ts';
 import { useListPlace } from '../api/use-list-place.ts';
 import { useResource } from '../api/use-resource.ts';
 import { ExportButton } from '../exports/export-button.tsx';

@@ -1,5 +1,5 @@
+import type { Page } from '@till/client';
 import { useLocation } from 'preact-iso';
-import type { Page } from '../../../client/src/index.ts';
 import { plural } from '../format/words.ts';
 
 export const rowsPerPage = 25;

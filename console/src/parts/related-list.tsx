@@ -1,4 +1,4 @@
-import type { RequestOptions, TillEvent, TillList } from '../../../client/src/index.ts';
+import type { RequestOptions, TillEvent, TillList } from '@till/client';
 import { useResource } from '../api/use-resource.ts';
 import { type Column, DataTable } from './data-table.tsx';
 import { Section } from './page.tsx';

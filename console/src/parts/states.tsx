@@ -1,5 +1,5 @@
+import { isTillError } from '@till/client';
 import type { ComponentChildren } from 'preact';
-import { isTillError } from '../../../client/src/index.ts';
 import type { Failure } from '../api/failure.ts';
 import type { Resource } from '../api/use-resource.ts';
 import { Page } from './page.tsx';

@@ -1,4 +1,4 @@
-import type { Payment } from '../../../client/src/index.ts';
+import type { Payment } from '@till/client';
 import { paymentStatus, type Tone } from '../format/status-text.ts';
 import { words } from '../format/words.ts';
 

@@ -1,5 +1,5 @@
+import type { TillEvent } from '@till/client';
 import { useRef, useState } from 'preact/hooks';
-import type { TillEvent } from '../../../client/src/index.ts';
 import { History } from '../api/history.ts';
 import { useResource } from '../api/use-resource.ts';
 import { eventTitle } from '../format/event-title.ts';

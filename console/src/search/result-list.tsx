@@ -1,4 +1,4 @@
-import type { SearchResult } from '../../../client/src/index.ts';
+import type { SearchResult } from '@till/client';
 import type { Command } from './commands.ts';
 import { CommandOption, ResultOption } from './result-option.tsx';
 import type { ResultGroup } from './search-result.ts';

@@ -1,6 +1,6 @@
+import type { SearchResult } from '@till/client';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { SearchResult } from '../../../client/src/index.ts';
 import { Status } from '../parts/status.tsx';
 import { Money, Time } from '../parts/values.tsx';
 import type { Command } from './commands.ts';

@@ -1,6 +1,6 @@
+import type { SearchResult } from '@till/client';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import type { SearchResult } from '../../../client/src/index.ts';
 import { plural } from '../format/words.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Empty, Failed, Loading } from '../parts/states.tsx';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SearchResult } from '../../../client/src/index.ts';
+import type { SearchResult } from '@till/client';
 import { groupResults, matchText, pageOfResult } from './search-result.ts';
 
 function resultOf(values: Partial<SearchResult>): SearchResult {

@@ -1,4 +1,4 @@
-import type { SearchResult } from '../../../client/src/index.ts';
+import type { SearchResult } from '@till/client';
 import { pageOf } from '../links.ts';
 
 /** Results under one heading. */

@@ -1,5 +1,5 @@
+import type { SearchResult } from '@till/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { SearchResult } from '../../../client/src/index.ts';
 import type { Failure } from '../api/failure.ts';
 import { useResource } from '../api/use-resource.ts';
 import { till } from '../session.ts';

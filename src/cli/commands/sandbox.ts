@@ -40,8 +40,8 @@ async function startSandbox(
   { memory, ...named }: SandboxOptions,
   environment: Readonly<Record<string, string | undefined>>,
 ) {
-  const commandLine = await import('../../../sandbox/command-line.ts');
-  const { startCommand, welcomeTo } = await import('../../../sandbox/start-command.ts');
+  const commandLine = await import('#sandbox/command-line.ts');
+  const { startCommand, welcomeTo } = await import('#sandbox/start-command.ts');
   const args = [
     ...Object.entries(named).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`])),
     ...(memory ? ['--memory'] : []),

@@ -53,7 +53,7 @@ export async function startOwnSandbox(
 
 /** Only a service without a secret key needs this code. */
 export function loadSandbox() {
-  return import('../../../sandbox/sandbox.ts');
+  return import('#sandbox/sandbox.ts');
 }
 
 /** Resets the sandbox, or follows the resets of the service in which it is embedded. */

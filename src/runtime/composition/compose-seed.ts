@@ -9,7 +9,7 @@ import { EventBackdatingStore } from '#engine/events/feed/event-backdating-store
 import { OverviewStore } from '#operators/overview/overview-store.ts';
 import { SandboxControl } from '#operators/sandbox-control/sandbox-control.ts';
 import { SandboxResetStore } from '#operators/sandbox-control/sandbox-reset-store.ts';
-import { startSandbox } from '../../../sandbox/sandbox.ts';
+import { startSandbox } from '#sandbox/sandbox.ts';
 import { exists } from '../embedded-postgres/pending-moves.ts';
 import { holdDataDir, startEmbeddedPostgres } from '../embedded-postgres.ts';
 import { DemoClock } from '../seed/demo-clock.ts';

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { mkdtemp, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { skipWithout } from '../../support/require-program.ts';
 import { projectFolder } from '../../support/till-in-child.ts';
 
 /** Twenty times what the build takes on a quiet machine. */
@@ -19,14 +17,6 @@ export async function buildSite(): Promise<string> {
   const build = [join(projectFolder, 'site/build.ts'), folder];
   await promisify(execFile)(process.execPath, build, { timeout: buildTimeoutMs });
   return folder;
-}
-
-/** For a test's options: why it is skipped where the packages that build the site are not installed. */
-export function skipWithoutSitePackages(): string | false {
-  return skipWithout(existsSync(join(projectFolder, 'site/node_modules/marked')), {
-    what: 'the packages of site/',
-    install: 'npm ci --prefix site',
-  });
 }
 
 const types: Readonly<Record<string, string>> = {

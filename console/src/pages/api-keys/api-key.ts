@@ -1,4 +1,4 @@
-import type { ApiKey } from '../../../../client/src/index.ts';
+import type { ApiKey } from '@till/client';
 import type { Scope } from '../../session.ts';
 
 /** What each scope allows. */

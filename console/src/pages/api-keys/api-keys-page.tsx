@@ -1,6 +1,6 @@
+import type { ApiKey } from '@till/client';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import type { ApiKey } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { CreateButton } from '../../parts/create-button.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';

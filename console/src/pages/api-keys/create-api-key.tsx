@@ -1,6 +1,6 @@
+import type { CreatedApiKey } from '@till/client';
 import { useId, useState } from 'preact/hooks';
-import { keyNamePattern, scopes } from '#core/model/api-key.ts';
-import type { CreatedApiKey } from '../../../../client/src/index.ts';
+import { keyNamePattern, scopes } from '../../../../src/core/model/api-key.ts';
 import { localTime } from '../../format/local-time.ts';
 import { timeZone, toInstant, toLocal } from '../../format/time-zone.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';

@@ -1,4 +1,4 @@
-import type { ApiKey } from '../../../../client/src/index.ts';
+import type { ApiKey } from '@till/client';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import type { Closing } from '../../parts/dialog.tsx';
 import { Time } from '../../parts/values.tsx';

@@ -1,4 +1,4 @@
-import type { Attention } from '../../../../client/src/index.ts';
+import type { Attention } from '@till/client';
 import { useResource } from '../../api/use-resource.ts';
 import { fieldLabel, words } from '../../format/words.ts';
 import { listOf, pageOf } from '../../links.ts';

@@ -1,4 +1,4 @@
-import type { Attention } from '../../../../client/src/index.ts';
+import type { Attention } from '@till/client';
 import { plural } from '../../format/words.ts';
 import type { pageOf } from '../../links.ts';
 

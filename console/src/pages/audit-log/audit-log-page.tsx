@@ -1,5 +1,5 @@
-import { commandLine, otherActions } from '#core/model/audit-entry.ts';
-import type { AuditEntry, AuditLogQuery } from '../../../../client/src/index.ts';
+import type { AuditEntry, AuditLogQuery } from '@till/client';
+import { commandLine, otherActions } from '../../../../src/core/model/audit-entry.ts';
 import { fieldLabel, words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';

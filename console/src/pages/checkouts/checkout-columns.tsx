@@ -1,4 +1,4 @@
-import type { Checkout } from '../../../../client/src/index.ts';
+import type { Checkout } from '@till/client';
 import { fieldLabel, words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { customerColumn } from '../../parts/customer-link.tsx';

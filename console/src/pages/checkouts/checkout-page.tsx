@@ -1,5 +1,5 @@
+import type { Checkout } from '@till/client';
 import { useRoute } from 'preact-iso';
-import type { Checkout } from '../../../../client/src/index.ts';
 import { planOf, usePlans } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { plural, words } from '../../format/words.ts';

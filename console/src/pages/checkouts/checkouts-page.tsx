@@ -1,5 +1,5 @@
-import { checkoutStatuses } from '#core/model/checkout.ts';
-import type { CheckoutQuery } from '../../../../client/src/index.ts';
+import type { CheckoutQuery } from '@till/client';
+import { checkoutStatuses } from '../../../../src/core/model/checkout.ts';
 import { createdFilters, customerFilter, type Filter, includeCustomer } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { till } from '../../session.ts';

@@ -1,4 +1,4 @@
-import type { Checkout } from '../../../../client/src/index.ts';
+import type { Checkout } from '@till/client';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import type { Closing } from '../../parts/dialog.tsx';
 import { till } from '../../session.ts';

@@ -1,4 +1,4 @@
-import type { NewCheckout } from '../../../../client/src/index.ts';
+import type { NewCheckout } from '@till/client';
 import { isCurrency, parseMoney } from '../../format/money.ts';
 import { amountMax } from '../plans/plan-inputs.ts';
 import { type NewTermsInputs, newTerms, noTerms } from '../subscriptions/new-terms.ts';

@@ -1,5 +1,5 @@
+import { isTillError, type PaymentMethod } from '@till/client';
 import { useState } from 'preact/hooks';
-import { isTillError, type PaymentMethod } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { cardExpiry, cardText } from '../../format/card.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Customer } from '../../../../client/src/index.ts';
+import type { Customer } from '@till/client';
 import {
   changeTexts,
   customerChange,

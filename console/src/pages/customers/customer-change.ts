@@ -1,4 +1,4 @@
-import type { Customer, NewCustomer } from '../../../../client/src/index.ts';
+import type { Customer, NewCustomer } from '@till/client';
 
 /** The inputs of the form. */
 export interface CustomerInputs {

@@ -1,5 +1,5 @@
+import { type Customer, type Entitlements, isTillError } from '@till/client';
 import { useRoute } from 'preact-iso';
-import { type Customer, type Entitlements, isTillError } from '../../../../client/src/index.ts';
 import { usePlans } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { listOf } from '../../links.ts';

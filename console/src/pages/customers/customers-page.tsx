@@ -1,4 +1,4 @@
-import type { Customer, CustomerQuery } from '../../../../client/src/index.ts';
+import type { Customer, CustomerQuery } from '@till/client';
 import { pageOf } from '../../links.ts';
 import { CreateButton } from '../../parts/create-button.tsx';
 import { customerName } from '../../parts/customer-link.tsx';

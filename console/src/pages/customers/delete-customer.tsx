@@ -1,6 +1,6 @@
+import type { Customer, Entitlements } from '@till/client';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import type { Customer, Entitlements } from '../../../../client/src/index.ts';
 import { plural } from '../../format/words.ts';
 import { listOf } from '../../links.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';

@@ -1,5 +1,5 @@
+import type { Customer } from '@till/client';
 import { useState } from 'preact/hooks';
-import type { Customer } from '../../../../client/src/index.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import type { Closing } from '../../parts/dialog.tsx';
 import { TextField } from '../../parts/field.tsx';

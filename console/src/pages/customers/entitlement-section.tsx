@@ -1,4 +1,4 @@
-import type { Entitlement, Entitlements, Plan } from '../../../../client/src/index.ts';
+import type { Entitlement, Entitlements, Plan } from '@till/client';
 import { planOf, usePlans } from '../../api/use-plans.ts';
 import type { Resource } from '../../api/use-resource.ts';
 import { readable } from '../../format/readable.ts';

@@ -1,4 +1,4 @@
-import type { Entitlements, MeterUsage } from '../../../../client/src/index.ts';
+import type { Entitlements, MeterUsage } from '@till/client';
 import { type Resource, useResource } from '../../api/use-resource.ts';
 import { Chart } from '../../parts/chart.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';

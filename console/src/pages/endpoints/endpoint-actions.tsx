@@ -1,6 +1,6 @@
+import type { EventEndpoint, EventEndpointWithSecret } from '@till/client';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import type { EventEndpoint, EventEndpointWithSecret } from '../../../../client/src/index.ts';
 import { listOf } from '../../links.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import type { Closing } from '../../parts/dialog.tsx';

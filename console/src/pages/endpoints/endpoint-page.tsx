@@ -1,6 +1,6 @@
+import type { DeliveryQuery, EventEndpoint } from '@till/client';
 import { useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
-import type { DeliveryQuery, EventEndpoint } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { type Action, Actions } from '../../parts/actions.tsx';
 import { DataTable } from '../../parts/data-table.tsx';

@@ -1,4 +1,4 @@
-import type { EventEndpointWithSecret } from '../../../../client/src/index.ts';
+import type { EventEndpointWithSecret } from '@till/client';
 import { ShownSecret } from '../../parts/shown-secret.tsx';
 
 export function EndpointSecret({

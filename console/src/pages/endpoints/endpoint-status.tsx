@@ -1,4 +1,4 @@
-import type { EventEndpoint } from '../../../../client/src/index.ts';
+import type { EventEndpoint } from '@till/client';
 import { Status } from '../../parts/status.tsx';
 
 export function EndpointStatus({ of: { enabled, failingSince } }: { readonly of: EventEndpoint }) {

@@ -1,5 +1,5 @@
+import type { CursorQuery, EventEndpoint } from '@till/client';
 import { useState } from 'preact/hooks';
-import type { CursorQuery, EventEndpoint } from '../../../../client/src/index.ts';
 import { plural } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { CreateButton } from '../../parts/create-button.tsx';

@@ -1,4 +1,4 @@
-import type { EventEndpoint } from '../../../../client/src/index.ts';
+import type { EventEndpoint } from '@till/client';
 import { plural } from '../../format/words.ts';
 import { BatchDialog } from '../../parts/batch-dialog.tsx';
 import type { Closing } from '../../parts/dialog.tsx';

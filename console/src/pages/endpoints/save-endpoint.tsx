@@ -1,5 +1,5 @@
+import type { EventEndpoint, EventEndpointWithSecret, EventType } from '@till/client';
 import { useId, useState } from 'preact/hooks';
-import type { EventEndpoint, EventEndpointWithSecret, EventType } from '../../../../client/src/index.ts';
 import { eventTypes } from '../../format/event-title.ts';
 import { plural } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';

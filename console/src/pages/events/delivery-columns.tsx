@@ -1,4 +1,4 @@
-import type { EventDelivery } from '../../../../client/src/index.ts';
+import type { EventDelivery } from '@till/client';
 import { deliveryState } from '../../format/delivery-state.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';

@@ -1,7 +1,7 @@
+import type { EventEndpoint, TillEvent } from '@till/client';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
-import type { EventEndpoint, TillEvent } from '../../../../client/src/index.ts';
 import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { eventTitle } from '../../format/event-title.ts';

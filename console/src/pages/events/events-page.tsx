@@ -1,4 +1,4 @@
-import type { EventQuery, EventType, TillEvent } from '../../../../client/src/index.ts';
+import type { EventQuery, EventType, TillEvent } from '@till/client';
 import { eventTitle, eventTypes } from '../../format/event-title.ts';
 import { pageOf, pageOfObject } from '../../links.ts';
 import { causeText } from '../../parts/cause.tsx';

@@ -1,5 +1,5 @@
+import type { EventEndpoint, TillEvent } from '@till/client';
 import { useState } from 'preact/hooks';
-import type { EventEndpoint, TillEvent } from '../../../../client/src/index.ts';
 import { plural } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import type { Closing } from '../../parts/dialog.tsx';

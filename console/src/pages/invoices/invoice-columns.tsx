@@ -1,4 +1,4 @@
-import type { Invoice } from '../../../../client/src/index.ts';
+import type { Invoice } from '@till/client';
 import { pageOf } from '../../links.ts';
 import { customerColumn } from '../../parts/customer-link.tsx';
 import type { Column } from '../../parts/data-table.tsx';

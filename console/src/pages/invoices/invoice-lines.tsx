@@ -1,4 +1,4 @@
-import type { Invoice, InvoiceLine } from '../../../../client/src/index.ts';
+import type { Invoice, InvoiceLine } from '@till/client';
 import { useResource } from '../../api/use-resource.ts';
 import { pageOf } from '../../links.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';

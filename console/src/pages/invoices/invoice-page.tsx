@@ -1,5 +1,5 @@
+import type { Invoice } from '@till/client';
 import { useRoute } from 'preact-iso';
-import type { Invoice } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { listOf } from '../../links.ts';
 import { CustomerLink } from '../../parts/customer-link.tsx';

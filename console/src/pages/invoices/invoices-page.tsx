@@ -1,5 +1,5 @@
-import { invoiceStatuses } from '#core/model/invoice.ts';
-import type { InvoiceQuery } from '../../../../client/src/index.ts';
+import type { InvoiceQuery } from '@till/client';
+import { invoiceStatuses } from '../../../../src/core/model/invoice.ts';
 import {
   createdFilters,
   customerFilter,

@@ -1,4 +1,4 @@
-import type { Overview } from '../../../../client/src/index.ts';
+import type { Overview } from '@till/client';
 import { comparison } from '../../format/comparison.ts';
 import { money } from '../../format/money.ts';
 import { plural } from '../../format/words.ts';

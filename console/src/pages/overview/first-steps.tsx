@@ -1,5 +1,5 @@
+import type { RequestOptions } from '@till/client';
 import { useState } from 'preact/hooks';
-import type { RequestOptions } from '../../../../client/src/index.ts';
 import { type Resource, useResource } from '../../api/use-resource.ts';
 import { home, listOf } from '../../links.ts';
 import { Section } from '../../parts/page.tsx';

@@ -1,5 +1,5 @@
+import type { Overview } from '@till/client';
 import type { ComponentChildren } from 'preact';
-import type { Overview } from '../../../../client/src/index.ts';
 import { comparison, percent } from '../../format/comparison.ts';
 import { money } from '../../format/money.ts';
 import type { DayRange } from '../../format/periods.ts';

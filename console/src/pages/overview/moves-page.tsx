@@ -1,6 +1,6 @@
-import { moveNames } from '#operators/overview/move.ts';
-import { daysDefault } from '#operators/overview/overview-range.ts';
-import type { OverviewMove, OverviewMoveQuery } from '../../../../client/src/index.ts';
+import type { OverviewMove, OverviewMoveQuery } from '@till/client';
+import { moveNames } from '../../../../src/operators/overview/move.ts';
+import { daysDefault } from '../../../../src/operators/overview/overview-range.ts';
 import { fieldLabel, words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { customerColumn } from '../../parts/customer-link.tsx';

@@ -1,6 +1,6 @@
+import type { Overview } from '@till/client';
 import { useLocation } from 'preact-iso';
-import { daysDefault } from '#operators/overview/overview-range.ts';
-import type { Overview } from '../../../../client/src/index.ts';
+import { daysDefault } from '../../../../src/operators/overview/overview-range.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { lastDays } from '../../format/periods.ts';
 import { timeZone } from '../../format/time-zone.ts';

@@ -1,4 +1,4 @@
-import type { OverviewSubscriber, OverviewSubscriberQuery } from '../../../../client/src/index.ts';
+import type { OverviewSubscriber, OverviewSubscriberQuery } from '@till/client';
 import { customerColumn } from '../../parts/customer-link.tsx';
 import type { Column } from '../../parts/data-table.tsx';
 import { currencyFilter, includeCustomer } from '../../parts/filters.tsx';

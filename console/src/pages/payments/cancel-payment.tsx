@@ -1,4 +1,4 @@
-import type { Payment } from '../../../../client/src/index.ts';
+import type { Payment } from '@till/client';
 import { money } from '../../format/money.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import type { Closing } from '../../parts/dialog.tsx';

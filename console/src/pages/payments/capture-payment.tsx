@@ -1,5 +1,5 @@
+import type { Payment } from '@till/client';
 import { useState } from 'preact/hooks';
-import type { Payment } from '../../../../client/src/index.ts';
 import { money, moneyInput } from '../../format/money.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { AmountInput, amountWithin } from '../../parts/amount-input.tsx';

@@ -1,5 +1,5 @@
+import { type Payment, TillError } from '@till/client';
 import { useRef, useState } from 'preact/hooks';
-import { type Payment, TillError } from '../../../../client/src/index.ts';
 import { money } from '../../format/money.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { type Closing, Dialog } from '../../parts/dialog.tsx';

@@ -1,4 +1,4 @@
-import type { Payment } from '../../../../client/src/index.ts';
+import type { Payment } from '@till/client';
 import { dashboardLink } from '../../dashboard.ts';
 import { words } from '../../format/words.ts';
 import { Fields } from '../../parts/fields.tsx';

@@ -1,5 +1,5 @@
+import type { Payment, Refund } from '@till/client';
 import { useRoute } from 'preact-iso';
-import type { Payment, Refund } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { cardText } from '../../format/card.ts';
 import { money } from '../../format/money.ts';

@@ -1,5 +1,5 @@
-import { paymentStatuses } from '#core/model/payment.ts';
-import type { Payment, PaymentQuery } from '../../../../client/src/index.ts';
+import type { Payment, PaymentQuery } from '@till/client';
+import { paymentStatuses } from '../../../../src/core/model/payment.ts';
 import { cardText } from '../../format/card.ts';
 import { pageOf } from '../../links.ts';
 import { customerColumn } from '../../parts/customer-link.tsx';

@@ -1,6 +1,6 @@
+import type { Payment } from '@till/client';
 import { useState } from 'preact/hooks';
-import { refundReasons } from '#core/model/refund.ts';
-import type { Payment } from '../../../../client/src/index.ts';
+import { refundReasons } from '../../../../src/core/model/refund.ts';
 import { money, moneyInput } from '../../format/money.ts';
 import { words } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';

@@ -1,4 +1,4 @@
-import type { Plan } from '../../../../client/src/index.ts';
+import type { Plan } from '@till/client';
 import { price } from '../../format/interval.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import type { Closing } from '../../parts/dialog.tsx';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { planIntervals } from '#core/model/plan.ts';
+import { planIntervals } from '../../../../src/core/model/plan.ts';
 import { price } from '../../format/interval.ts';
 import { words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';

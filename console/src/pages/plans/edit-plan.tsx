@@ -1,6 +1,6 @@
+import type { Plan } from '@till/client';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Plan } from '../../../../client/src/index.ts';
 import { price } from '../../format/interval.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { Choices } from '../../parts/choices.tsx';

@@ -1,6 +1,6 @@
-import { intervalCountMax, intervalsMax } from '#core/model/plan.ts';
-import { groupLengthMax, isGroupName } from '#core/model/plan-features.ts';
-import type { NewPlan, Plan, PlanChange } from '../../../../client/src/index.ts';
+import type { NewPlan, Plan, PlanChange } from '@till/client';
+import { intervalCountMax, intervalsMax } from '../../../../src/core/model/plan.ts';
+import { groupLengthMax, isGroupName } from '../../../../src/core/model/plan-features.ts';
 import { isCurrency, parseMoney } from '../../format/money.ts';
 import { type Entry, metadataChange, parseFeatures, parseMetadata } from '../../parts/entries.ts';
 

@@ -1,5 +1,5 @@
+import type { Plan } from '@till/client';
 import { useRoute } from 'preact-iso';
-import type { Plan } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { price } from '../../format/interval.ts';
 import { plural } from '../../format/words.ts';

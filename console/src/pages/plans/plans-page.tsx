@@ -1,5 +1,5 @@
+import type { Plan } from '@till/client';
 import { useLocation } from 'preact-iso';
-import type { Plan } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { ExportButton } from '../../exports/export-button.tsx';
 import { price } from '../../format/interval.ts';

@@ -1,5 +1,5 @@
-import { refundStatuses } from '#core/model/refund.ts';
-import type { Refund, RefundQuery } from '../../../../client/src/index.ts';
+import type { Refund, RefundQuery } from '@till/client';
+import { refundStatuses } from '../../../../src/core/model/refund.ts';
 import { words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { customerColumn } from '../../parts/customer-link.tsx';

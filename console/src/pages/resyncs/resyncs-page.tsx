@@ -1,5 +1,5 @@
+import type { Resync } from '@till/client';
 import { useState } from 'preact/hooks';
-import type { Resync } from '../../../../client/src/index.ts';
 import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { plural, words } from '../../format/words.ts';

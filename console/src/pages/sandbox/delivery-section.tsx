@@ -1,4 +1,4 @@
-import { deliveryModes } from '#operators/sandbox-control/sandbox-modes.ts';
+import { deliveryModes } from '../../../../src/operators/sandbox-control/sandbox-modes.ts';
 import { SelectField } from '../../parts/field.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Show } from '../../parts/states.tsx';

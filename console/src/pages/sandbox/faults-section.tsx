@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { faultKinds } from '#operators/sandbox-control/sandbox-modes.ts';
+import { faultKinds } from '../../../../src/operators/sandbox-control/sandbox-modes.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { SelectField, TextField } from '../../parts/field.tsx';
 import { Section } from '../../parts/page.tsx';

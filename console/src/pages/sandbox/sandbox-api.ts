@@ -1,3 +1,4 @@
+import type { Call, RequestOptions } from '@till/client';
 import type { Static } from 'typebox';
 import type {
   ClockSchema,
@@ -6,8 +7,7 @@ import type {
   FaultsSchema,
   OperationsSchema,
   TestCardsSchema,
-} from '#operators/sandbox-control/sandbox-responses.ts';
-import type { Call, RequestOptions } from '../../../../client/src/index.ts';
+} from '../../../../src/operators/sandbox-control/sandbox-responses.ts';
 import { type Resource, useResource } from '../../api/use-resource.ts';
 import { till } from '../../session.ts';
 

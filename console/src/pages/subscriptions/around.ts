@@ -1,4 +1,4 @@
-import type { Entitlement, PaymentMethod, Plan, Subscription } from '../../../../client/src/index.ts';
+import type { Entitlement, PaymentMethod, Plan, Subscription } from '@till/client';
 import type { Closing } from '../../parts/dialog.tsx';
 
 /** What the page and the dialogs of a subscription show. */

@@ -1,5 +1,5 @@
+import type { Subscription } from '@till/client';
 import { useState } from 'preact/hooks';
-import type { Subscription } from '../../../../client/src/index.ts';
 import { localTime } from '../../format/local-time.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { TextField } from '../../parts/field.tsx';

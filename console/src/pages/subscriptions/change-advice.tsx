@@ -1,5 +1,5 @@
+import { isTillError } from '@till/client';
 import type { ComponentChildren } from 'preact';
-import { isTillError } from '../../../../client/src/index.ts';
 import { words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 

@@ -1,5 +1,5 @@
+import type { ChangedSubscription, SubscriptionChangePreview } from '@till/client';
 import { useState } from 'preact/hooks';
-import type { ChangedSubscription, SubscriptionChangePreview } from '../../../../client/src/index.ts';
 import { planOf } from '../../api/use-plans.ts';
 import { cardName, cardOf } from '../../format/card.ts';
 import { price } from '../../format/interval.ts';

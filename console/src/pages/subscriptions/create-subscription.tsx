@@ -1,6 +1,6 @@
+import type { CreatedSubscription, PaymentMethod, Plan } from '@till/client';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import type { CreatedSubscription, PaymentMethod, Plan } from '../../../../client/src/index.ts';
 import { planOf, usePlans } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { cardText } from '../../format/card.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Invoice, Subscription } from '../../../../client/src/index.ts';
+import type { Invoice, Subscription } from '@till/client';
 import { invoiceToPay } from './invoice-to-pay.ts';
 
 const invoice = (id: string, status: Invoice['status']) => ({ id, status }) as Invoice;

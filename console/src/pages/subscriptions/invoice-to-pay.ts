@@ -1,4 +1,4 @@
-import type { Invoice, Subscription } from '../../../../client/src/index.ts';
+import type { Invoice, Subscription } from '@till/client';
 import { hasEnded } from './terms.ts';
 
 /** The statuses in which the processor collects drafts by itself. */

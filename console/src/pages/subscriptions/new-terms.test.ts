@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Plan } from '../../../../client/src/index.ts';
+import type { Plan } from '@till/client';
 import { newTerms, noTerms, periodAmount } from './new-terms.ts';
 
 const addOns = [{ planId: 'seats', quantity: '3' }];

@@ -1,4 +1,4 @@
-import type { Plan } from '../../../../client/src/index.ts';
+import type { Plan } from '@till/client';
 import { parseAddOns, parseQuantity, type WantedAddOn } from './wanted-terms.ts';
 
 /** The API's own limit. */

@@ -1,5 +1,5 @@
+import { type Invoice, isTillError, type Subscription } from '@till/client';
 import { useState } from 'preact/hooks';
-import { type Invoice, isTillError, type Subscription } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { cardName, cardOf } from '../../format/card.ts';
 import { money } from '../../format/money.ts';

@@ -1,4 +1,4 @@
-import type { Subscription } from '../../../../client/src/index.ts';
+import type { Subscription } from '@till/client';
 import type { Action } from '../../parts/actions.tsx';
 import { can } from '../../session.ts';
 import type { Around } from './around.ts';

@@ -1,4 +1,4 @@
-import type { Plan, Subscription } from '../../../../client/src/index.ts';
+import type { Plan, Subscription } from '@till/client';
 import { planOf } from '../../api/use-plans.ts';
 import { priceOf } from '../../format/interval.ts';
 import { plural } from '../../format/words.ts';

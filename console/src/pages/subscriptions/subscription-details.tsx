@@ -1,4 +1,4 @@
-import type { Subscription } from '../../../../client/src/index.ts';
+import type { Subscription } from '@till/client';
 import { planOf } from '../../api/use-plans.ts';
 import { cardOf, cardText } from '../../format/card.ts';
 import { priceOf } from '../../format/interval.ts';

@@ -1,5 +1,5 @@
+import type { Entitlement, Plan, Subscription } from '@till/client';
 import { useRoute } from 'preact-iso';
-import type { Entitlement, Plan, Subscription } from '../../../../client/src/index.ts';
 import { usePlans } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { localTime } from '../../format/local-time.ts';

@@ -1,5 +1,5 @@
-import { subscriptionStatuses } from '#core/model/subscription.ts';
-import type { Plan, SubscriptionQuery } from '../../../../client/src/index.ts';
+import type { Plan, SubscriptionQuery } from '@till/client';
+import { subscriptionStatuses } from '../../../../src/core/model/subscription.ts';
 import { planOf, usePlans } from '../../api/use-plans.ts';
 import {
   createdFilters,

@@ -1,4 +1,4 @@
-import type { Plan } from '../../../../client/src/index.ts';
+import type { Plan } from '@till/client';
 import { planOf } from '../../api/use-plans.ts';
 import { price } from '../../format/interval.ts';
 import { listOf } from '../../links.ts';

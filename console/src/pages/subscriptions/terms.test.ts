@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { subscriptionStatuses } from '#core/model/subscription.ts';
-import type { Plan } from '../../../../client/src/index.ts';
+import type { Plan } from '@till/client';
+import { subscriptionStatuses } from '../../../../src/core/model/subscription.ts';
 import { canChange, canPay, discountText, entitlementText, hasEnded, termsText } from './terms.ts';
 
 test('what can be done depends on the status as in the API', () => {

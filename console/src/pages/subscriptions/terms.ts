@@ -1,4 +1,4 @@
-import type { Entitlement, Plan, Subscription } from '../../../../client/src/index.ts';
+import type { Entitlement, Plan, Subscription } from '@till/client';
 import { priceOf } from '../../format/interval.ts';
 import { localDay, localTime } from '../../format/local-time.ts';
 import { money } from '../../format/money.ts';

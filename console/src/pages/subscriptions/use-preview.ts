@@ -1,5 +1,5 @@
+import type { Subscription, SubscriptionChangePreview } from '@till/client';
 import { useEffect, useState } from 'preact/hooks';
-import type { Subscription, SubscriptionChangePreview } from '../../../../client/src/index.ts';
 import { type Failure, failureOf } from '../../api/failure.ts';
 import { till } from '../../session.ts';
 import type { ChangeBody } from './wanted-terms.ts';

@@ -1,10 +1,5 @@
-import { quantityMax } from '#features/subscriptions/changes/subscription-patch.ts';
-import type {
-  Plan,
-  Subscription,
-  SubscriptionChange,
-  SubscriptionChangePreview,
-} from '../../../../client/src/index.ts';
+import type { Plan, Subscription, SubscriptionChange, SubscriptionChangePreview } from '@till/client';
+import { quantityMax } from '../../../../src/features/subscriptions/changes/subscription-patch.ts';
 import { localTime } from '../../format/local-time.ts';
 import { money } from '../../format/money.ts';
 

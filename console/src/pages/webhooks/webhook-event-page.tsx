@@ -1,5 +1,5 @@
+import type { WebhookEventWithPayload } from '@till/client';
 import { useRoute } from 'preact-iso';
-import type { WebhookEventWithPayload } from '../../../../client/src/index.ts';
 import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';

@@ -1,7 +1,7 @@
+import type { WebhookEvent } from '@till/client';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { webhookEventStates } from '#core/model/webhook-event.ts';
-import type { WebhookEvent } from '../../../../client/src/index.ts';
+import { webhookEventStates } from '../../../../src/core/model/webhook-event.ts';
 import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { plural } from '../../format/words.ts';
