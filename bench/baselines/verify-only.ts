@@ -7,7 +7,6 @@ import { createMetrics } from '#core/platform/metrics.ts';
 import { Database } from '#core/platform/postgres.ts';
 import { Shutdown } from '#core/platform/shutdown.ts';
 import { Inbox, type Receipt } from '#engine/webhooks/inbox.ts';
-import { WebhookEventStore } from '#engine/webhooks/webhook-event-store.ts';
 import { registerWebhookRoutes } from '#engine/webhooks/webhook-routes.ts';
 import { metricLabels, openProcessor } from '#runtime/composition/compose-parts.ts';
 import { loadConfig } from '#runtime/composition/config.ts';
@@ -28,17 +27,13 @@ const metrics = createMetrics(metricLabels);
 const { processor } = await openProcessor({ config, logger, shutdown: new Shutdown(logger) }, metrics, {
   url: '',
 });
-const inbox = new DiscardingInbox({
-  // Never connects, because it gets no statements.
-  database: new Database({ url: config.databaseUrl ?? '', poolSize: 1, logger }),
-  store: new WebhookEventStore(),
-  processor,
-  metrics,
-  logger,
-  clock: systemClock,
-  onReceipt: { isIdle: false, applyReceived: async () => new Map() },
-  onStored: () => {},
-});
+// Never connects, because it gets no statements.
+const database = new Database({ url: config.databaseUrl ?? '', poolSize: 1, logger });
+const inbox = new DiscardingInbox(
+  { database, processor, metrics, logger, clock: systemClock },
+  { isIdle: false, applyReceived: async () => new Map() },
+  () => {},
+);
 const cache = new MemoryCache(systemClock);
 const app = await buildApp({
   logger,

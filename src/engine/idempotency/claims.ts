@@ -3,7 +3,7 @@ import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
 import { confirmCaller } from '#core/platform/cause.ts';
 import { newId } from '#core/platform/id.ts';
 import { isGone } from '#core/platform/owner-lock.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import { SharedStatement } from '#core/platform/shared-statement.ts';
 import { type Claim, type CrashPoints, callEndedMs, hashRequest, unrepeatableName } from './claim.ts';
@@ -55,7 +55,7 @@ type HolderState<Prepared> =
 
 type ClaimState<Prepared> = OwnClaim<Prepared> | CompletedClaim | { readonly state: 'running' };
 
-export interface ClaimParts extends Pick<PlatformParts, 'database' | 'clock' | 'ownerLock'> {
+export interface ClaimParts extends Pick<Platform, 'database' | 'clock' | 'ownerLock'> {
   readonly claims: ClaimStore;
   readonly crashPoints: CrashPoints;
   /** Tests set another wait. */
@@ -295,7 +295,7 @@ const gatherMs = 20;
 const attemptsMax = 60;
 const retryDelayMs = 1_000;
 
-interface LateCompletionParts extends Pick<PlatformParts, 'database' | 'logger'> {
+interface LateCompletionParts extends Pick<Platform, 'database' | 'logger'> {
   readonly claims: ClaimStore;
   readonly crashPoints: CrashPoints;
   /** Called when the work on a claim has ended. */

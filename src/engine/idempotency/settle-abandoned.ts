@@ -1,4 +1,4 @@
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { callEndedMs } from './claim.ts';
 import { isKeyReused } from './claim-failures.ts';
@@ -6,7 +6,7 @@ import type { ClaimStore, StoredClaim } from './claim-store.ts';
 import { type Operation, type Recorded, refreshed } from './operation.ts';
 import { recordEffect } from './processor-step.ts';
 
-interface SettleParts extends Pick<PlatformParts, 'database' | 'logger'> {
+interface SettleParts extends Pick<Platform, 'database' | 'logger'> {
   readonly claims: ClaimStore;
 }
 

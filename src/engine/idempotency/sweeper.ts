@@ -1,5 +1,5 @@
 import { runAs } from '#core/platform/cause.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
 import type { Operation } from './operation.ts';
 import { settleAbandoned, settleInTurn } from './settle-abandoned.ts';
@@ -21,7 +21,7 @@ const claimsPerObject = 20;
 
 export type SweptOperation = Operation<unknown, unknown, unknown, unknown>;
 
-interface SweeperParts extends Pick<PlatformParts, 'database' | 'logger'> {
+interface SweeperParts extends Pick<Platform, 'database' | 'logger'> {
   readonly claims: ClaimStore;
   /** Every operation that has an idempotency key. */
   readonly operations: readonly SweptOperation[];

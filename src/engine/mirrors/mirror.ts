@@ -1,5 +1,5 @@
 import type { Applied, Resource, Source } from '#core/model/facts.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import type { Processor } from '#processor/port/processor.ts';
 
@@ -16,7 +16,7 @@ export interface Mirror<Facts> {
   refresh(key: string): Promise<Applied>;
 }
 
-/** What every mirror needs, and the operations on its objects. */
-export interface MirrorParts extends Pick<PlatformParts, 'database' | 'clock'> {
+/** What mirrors and the features get: the platform and the processor. */
+export interface MirrorContext extends Platform {
   readonly processor: Processor;
 }

@@ -1,6 +1,6 @@
 import { runAs } from '#core/platform/cause.ts';
 import type { Metrics } from '#core/platform/metrics.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { isLostPlace, type ProcessorPage } from '#processor/port/pages.ts';
 import type { MirroredList } from '../mirrors/mirrored-list.ts';
 import type { Backfill, BackfillProgress, BackfillStore } from './backfill-store.ts';
@@ -10,7 +10,7 @@ import { refreshObject } from './refresh-object.ts';
 /** About one log line a minute. */
 const pagesPerLogLine = 500;
 
-interface BackfillParts extends Pick<PlatformParts, 'database' | 'logger'> {
+interface BackfillParts extends Pick<Platform, 'database' | 'logger'> {
   /** The lists of all resources, in the order in which they depend on each other. */
   readonly lists: readonly MirroredList<unknown>[];
   readonly job: Job;

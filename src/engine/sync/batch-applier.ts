@@ -1,18 +1,11 @@
 import type { Applied } from '#core/model/facts.ts';
 import { runWithCauses } from '#core/platform/cause.ts';
-import type { Database, Transaction, TransactionOptions } from '#core/platform/postgres.ts';
+import type { Transaction, TransactionOptions } from '#core/platform/postgres.ts';
 import type { Subject } from '#processor/port/event-facts.ts';
-import type { Processor } from '#processor/port/processor.ts';
+import type { MirrorContext } from '../mirrors/mirror.ts';
 import { BatchCauses, type EventOutcome, type EventReading, factsAbout, outcomeOf } from './batch-event.ts';
 import type { EventRule, RefreshTarget } from './event-rule.ts';
 import type { MirrorsBySubject } from './mirrors-by-subject.ts';
-
-interface BatchApplierParts {
-  readonly database: Database;
-  readonly processor: Pick<Processor, 'causeOf'>;
-  readonly mirrors: MirrorsBySubject;
-  readonly rules: readonly EventRule[];
-}
 
 /** An event that was applied, and whose outcome depends on refreshes. */
 export interface Refresh extends Pick<EventReading, 'event' | 'write'> {
@@ -33,10 +26,14 @@ type Apply = (readings: readonly EventReading[]) => Promise<BatchResult>;
  * Applies batches of events to the mirrors, each in one transaction. The caller claims and settles the events in it.
  */
 export class BatchApplier {
-  readonly #parts: BatchApplierParts;
+  readonly #context: MirrorContext;
+  readonly #mirrors: MirrorsBySubject;
+  readonly #rules: readonly EventRule[];
 
-  constructor(parts: BatchApplierParts) {
-    this.#parts = parts;
+  constructor(context: MirrorContext, mirrors: MirrorsBySubject, rules: readonly EventRule[]) {
+    this.#context = context;
+    this.#mirrors = mirrors;
+    this.#rules = rules;
   }
 
   /**
@@ -46,11 +43,11 @@ export class BatchApplier {
     work: (tx: Transaction, apply: Apply) => Promise<Result>,
     options: Pick<TransactionOptions, 'lockTimeoutMs'> = {},
   ): Promise<Result> {
-    const causes = new BatchCauses(this.#parts.processor);
+    const causes = new BatchCauses(this.#context.processor);
     return runWithCauses(
       (ids) => causes.find(ids),
       () =>
-        this.#parts.database.transaction(
+        this.#context.database.transaction(
           (tx) =>
             work(tx, (readings) => {
               causes.set(readings);
@@ -65,7 +62,7 @@ export class BatchApplier {
     const outcomes: EventOutcome[] = [];
     const refreshes: Refresh[] = [];
     // `Object.keys` does not know that there are no other subjects.
-    for (const subject of Object.keys(this.#parts.mirrors) as readonly Subject[]) {
+    for (const subject of Object.keys(this.#mirrors) as readonly Subject[]) {
       const own = readings.filter((reading) => reading.subject === subject);
       if (own.length === 0) continue;
       const applied = await this.#applySubject(tx, subject, readings);
@@ -79,7 +76,7 @@ export class BatchApplier {
         // died before it returned earlier events to the queue.
         const wasTried = (key: string) => event.attempts > 0 && !ignored.has(key);
         const needsRefresh = (key: string) => unsettled.has(key) || late.has(key) || wasTried(key);
-        const others = this.#parts.rules.flatMap((rule) => rule.alsoRefreshed?.(reading) ?? []);
+        const others = this.#rules.flatMap((rule) => rule.alsoRefreshed?.(reading) ?? []);
         const targets = [
           ...keys.filter((key) => needsRefresh(key) || others.length > 0).map((key) => ({ subject, key })),
           ...this.missedBefore(keys, (key, own) => late.has(key) || (own === subject && wasTried(key))),
@@ -99,7 +96,7 @@ export class BatchApplier {
   ): Promise<Applied> {
     await this.#lockShared(tx, subject, readings);
     const facts = factsAbout(readings, subject);
-    return this.#parts.mirrors[subject].apply(tx, facts, 'events');
+    return this.#mirrors[subject].apply(tx, facts, 'events');
   }
 
   /** What earlier events about further objects missed, for the rows that were created late. */
@@ -107,7 +104,7 @@ export class BatchApplier {
     keys: readonly string[],
     wasLate: (key: string, subject: Subject) => boolean,
   ): readonly RefreshTarget[] {
-    return this.#parts.rules.flatMap(({ missedBefore }) => {
+    return this.#rules.flatMap(({ missedBefore }) => {
       if (missedBefore === undefined) return [];
       const { subject, targetOf } = missedBefore;
       return keys.filter((key) => wasLate(key, subject)).map(targetOf);
@@ -115,7 +112,7 @@ export class BatchApplier {
   }
 
   #counterOf(reading: EventReading): EventOutcome['count'] {
-    for (const { counterOf } of this.#parts.rules) {
+    for (const { counterOf } of this.#rules) {
       const count = counterOf?.(reading);
       if (count !== undefined) return count;
     }
@@ -123,7 +120,7 @@ export class BatchApplier {
   }
 
   async #lockShared(tx: Transaction, subject: Subject, readings: readonly EventReading[]): Promise<void> {
-    for (const { sharedRows } of this.#parts.rules) {
+    for (const { sharedRows } of this.#rules) {
       const [first, ...others] =
         sharedRows?.subjects.filter((one) => readings.some((reading) => reading.subject === one)) ?? [];
       // If there is only one subject, its mirror itself locks all payments in one statement.

@@ -7,12 +7,10 @@ import {
 } from '#core/model/webhook-event.ts';
 import { runWithCause } from '#core/platform/cause.ts';
 import { inLanes } from '#core/platform/lanes.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
 import { isOutage, type Transaction } from '#core/platform/postgres.ts';
 import { endAfter, type Tracer } from '#core/platform/tracing.ts';
 import { UnmappableError } from '#processor/port/event-facts.ts';
-import type { Processor } from '#processor/port/processor.ts';
-import type { Mirror } from '../mirrors/mirror.ts';
+import type { Mirror, MirrorContext } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import type { EventQueue, ReceivedEvent } from '../webhooks/inbox.ts';
 import { BatchApplier, type BatchResult, type Refresh } from './batch-applier.ts';
@@ -43,9 +41,8 @@ const concurrentRefreshesMax = 8;
 /** Enough for an operator. Longer messages come from the database, which quotes the statement. */
 const errorLengthMax = 500;
 
-interface ApplierParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
+interface ApplierParts extends MirrorContext {
   readonly queue: EventQueue;
-  readonly processor: Processor;
   readonly mirrors: MirrorsBySubject;
   readonly rules: readonly EventRule[];
   readonly tracer?: Tracer | undefined;
@@ -76,7 +73,7 @@ export class EventApplier {
 
   constructor(parts: ApplierParts) {
     this.#parts = parts;
-    this.#batches = new BatchApplier(parts);
+    this.#batches = new BatchApplier(parts, parts.mirrors, parts.rules);
   }
 
   /** Whether the inbox has an event that is due. */

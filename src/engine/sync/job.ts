@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { isGone, type OwnerLock } from '#core/platform/owner-lock.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import { isGone } from '#core/platform/owner-lock.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import { type JobName, JobStore } from './job-store.ts';
 
@@ -11,10 +11,6 @@ const leaseMs = 60_000;
 const heartbeatMs = 5_000;
 /** The delay between two calls to the processor: at most ten a second, so that they do not delay API requests. */
 const callDelayMs = 100;
-
-interface JobParts extends Pick<PlatformParts, 'database' | 'logger'> {
-  readonly ownerLock: Pick<OwnerLock, 'owner'>;
-}
 
 type Work = (tx: Transaction) => Promise<void>;
 
@@ -36,14 +32,14 @@ export interface JobRun<Begun> {
 export class Job {
   readonly #name: JobName;
   readonly #store: JobStore;
-  readonly #parts: JobParts;
+  readonly #context: Pick<Platform, 'database' | 'ownerLock' | 'logger'>;
   /** The runs of this process that have not ended. */
   readonly #ownRuns = new Set<number>();
 
-  constructor(name: JobName, parts: JobParts) {
+  constructor(name: JobName, context: Pick<Platform, 'database' | 'ownerLock' | 'logger'>) {
     this.#name = name;
     this.#store = new JobStore(name);
-    this.#parts = parts;
+    this.#context = context;
   }
 
   /** Undefined if another run holds the job. `begin` is part of the transaction that takes it. */
@@ -51,7 +47,7 @@ export class Job {
     begin: (tx: Transaction) => Promise<Begun>,
     stop?: AbortSignal,
   ): Promise<JobRun<Begun> | undefined> {
-    const { database, ownerLock } = this.#parts;
+    const { database, ownerLock } = this.#context;
     const run = randomInt(1, 2 ** 31 - 1);
     try {
       const begun = await database.transaction(async (tx) => {
@@ -72,7 +68,7 @@ export class Job {
    * when its process is gone, or when it has ended in this process and could not release it.
    */
   async endAbandoned(tx: Transaction): Promise<boolean> {
-    const { ownerLock, logger } = this.#parts;
+    const { ownerLock, logger } = this.#context;
     const holder = await this.#store.lock(tx);
     if (holder === undefined || holder.run === null) return true;
     if (holder.hasLease) {
@@ -85,7 +81,7 @@ export class Job {
   }
 
   #start<Begun>(run: number, begun: Begun, stop: AbortSignal | undefined): JobRun<Begun> {
-    const { database, logger } = this.#parts;
+    const { database, logger } = this.#context;
     const lost = new AbortController();
     const requireJob = async (db: Queryable) => {
       if (!(await this.#store.renew(db, run, leaseMs)))

@@ -1,6 +1,6 @@
 import { Failure } from '#core/errors.ts';
 import { runAs } from '#core/platform/cause.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
@@ -21,7 +21,7 @@ export interface StaleMirror extends Mirror<never> {
   markChecked(key: string): Promise<void>;
 }
 
-interface RecoveryParts extends Pick<PlatformParts, 'clock' | 'logger' | 'metrics'> {
+interface RecoveryParts extends Pick<Platform, 'clock' | 'logger' | 'metrics'> {
   readonly job: Job;
   readonly store: RecoveryStore;
   readonly processor: Processor;

@@ -1,12 +1,11 @@
 import type { StoredStates } from '#core/model/webhook-event.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
 import { isOutage, type Transaction } from '#core/platform/postgres.ts';
 import { SharedStatement } from '#core/platform/shared-statement.ts';
 import type { LateRow } from '#core/platform/written-rows.ts';
 import type { ProcessorEvent } from '#processor/port/event-calls.ts';
 import type { EventContent, ReadableContent } from '#processor/port/event-facts.ts';
-import type { Processor } from '#processor/port/processor.ts';
-import type { EventPosition, NewWebhookEvent, WebhookEventStore } from './webhook-event-store.ts';
+import type { MirrorContext } from '../mirrors/mirror.ts';
+import { type EventPosition, type NewWebhookEvent, WebhookEventStore } from './webhook-event-store.ts';
 
 export type Receipt = 'stored' | 'duplicate' | 'ignored';
 
@@ -31,26 +30,26 @@ export type EventQueue = Pick<
   'claim' | 'claimAgain' | 'settle' | 'hasDue' | 'findStored' | 'insert'
 >;
 
-interface InboxParts extends Pick<PlatformParts, 'database' | 'clock' | 'logger' | 'metrics'> {
-  readonly store: WebhookEventStore;
-  readonly processor: Processor;
-  readonly onReceipt: OnReceipt;
-  /** Called when there are new events for a worker. */
-  readonly onStored: () => void;
-}
-
 /**
  * Stores each event durably once. Requests that arrive while a statement is running share the next one, so a busy
  * second needs a few dozen commits instead of thousands.
  */
 export class Inbox {
-  readonly #parts: InboxParts;
+  readonly #context: Omit<MirrorContext, 'ownerLock'>;
+  readonly #store = new WebhookEventStore();
+  readonly #onReceipt: OnReceipt;
+  /** Called when there are new events for a worker. */
+  readonly #onStored: () => void;
   readonly #warned = new Set<string>();
-  readonly #storing = new SharedStatement<NewWebhookEvent, Receipt>({ run: (events) => this.#store(events) });
+  readonly #storing = new SharedStatement<NewWebhookEvent, Receipt>({
+    run: (events) => this.#storeEvents(events),
+  });
   readonly #applying = new SharedStatement<ReceivedEvent, Receipt>({ run: (events) => this.#apply(events) });
 
-  constructor(parts: InboxParts) {
-    this.#parts = parts;
+  constructor(context: Omit<MirrorContext, 'ownerLock'>, onReceipt: OnReceipt, onStored: () => void) {
+    this.#context = context;
+    this.#onReceipt = onReceipt;
+    this.#onStored = onStored;
   }
 
   /**
@@ -59,7 +58,7 @@ export class Inbox {
    * is idle.
    */
   receive(event: ProcessorEvent, read?: () => EventContent): Promise<Receipt> {
-    const { processor, onReceipt, clock } = this.#parts;
+    const { processor, clock } = this.#context;
     if (event.livemode !== processor.livemode) return Promise.resolve(this.#refuseMode(event));
     if (!processor.understands(event.apiVersion)) {
       this.#warnOnce({ apiVersion: event.apiVersion }, 'event with an unknown API version processed');
@@ -71,7 +70,7 @@ export class Inbox {
       attempts: 0,
       delayMs: 0,
     };
-    const content = read !== undefined && isFollowed && onReceipt.isIdle ? ifReadable(read) : undefined;
+    const content = read !== undefined && isFollowed && this.#onReceipt.isIdle ? ifReadable(read) : undefined;
     return content === undefined
       ? this.#storing.add(row)
       : this.#applying.add({ row, content, receivedAt: clock.now() });
@@ -82,13 +81,17 @@ export class Inbox {
    * Call it after the commit: an event that arrives later finds the rows.
    */
   async bringBack(rows: readonly LateRow[]): Promise<void> {
-    const { database, store, onStored } = this.#parts;
+    const { database } = this.#context;
     const since = new Date(Math.min(...rows.map((row) => row.since.getTime())));
     const keys = [...new Set(rows.map(({ key }) => key))];
     let requeued = 0;
     for (let start = 0; start < keys.length; start += keysPerSearchMax)
-      requeued += await store.requeueIgnored(database, keys.slice(start, start + keysPerSearchMax), since);
-    if (requeued > 0) onStored();
+      requeued += await this.#store.requeueIgnored(
+        database,
+        keys.slice(start, start + keysPerSearchMax),
+        since,
+      );
+    if (requeued > 0) this.#onStored();
   }
 
   /**
@@ -96,42 +99,41 @@ export class Inbox {
    * the transaction that continues this work.
    */
   async bringBackSince(tx: Transaction, since: Date): Promise<void> {
-    const { store, onStored } = this.#parts;
     let last: EventPosition | undefined = { createdAt: since, id: '' };
-    while (last !== undefined) last = await store.requeueIgnoredAfter(tx, last, eventsPerBatch);
-    tx.afterCommit(onStored);
+    while (last !== undefined) last = await this.#store.requeueIgnoredAfter(tx, last, eventsPerBatch);
+    tx.afterCommit(this.#onStored);
   }
 
-  async #store(events: readonly NewWebhookEvent[]): Promise<readonly Receipt[]> {
-    const { database, store, metrics, onStored } = this.#parts;
+  async #storeEvents(events: readonly NewWebhookEvent[]): Promise<readonly Receipt[]> {
+    const { database, metrics } = this.#context;
     metrics.webhookBatchSize.observe(events.length);
-    const stored = await store.insert(database, unique(events));
-    onStored();
+    const stored = await this.#store.insert(database, unique(events));
+    this.#onStored();
     return this.#count(events, stored);
   }
 
   /** If the transaction fails, the events are stored for the worker, which finds the one that cannot be applied. */
   async #apply(events: readonly ReceivedEvent[]): Promise<readonly Receipt[]> {
-    const { onReceipt, metrics, logger } = this.#parts;
+    const { metrics, logger } = this.#context;
     const rows = events.map(({ row }) => row);
     const byId = new Map(events.map((event) => [event.row.id, event]));
     metrics.webhookBatchSize.observe(events.length);
     let stored: StoredStates;
     try {
-      stored = await onReceipt.applyReceived([...byId.values()]);
+      stored = await this.#onReceipt.applyReceived([...byId.values()]);
     } catch (error) {
       if (isOutage(error)) throw error;
       logger.info(
         { err: error, events: byId.size },
         'webhook events not applied on receipt; left to the worker',
       );
-      return this.#store(rows);
+      return this.#storeEvents(rows);
     }
     return this.#count(rows, stored);
   }
 
   #count(events: readonly NewWebhookEvent[], stored: StoredStates): readonly Receipt[] {
-    const { metrics } = this.#parts;
+    const { metrics } = this.#context;
     const uncounted = new Set(stored.keys());
     return events.map((event) => {
       // If two events in a batch have the same id, the second is a duplicate.
@@ -147,7 +149,7 @@ export class Inbox {
   }
 
   #refuseMode(event: ProcessorEvent): Receipt {
-    const { processor, metrics } = this.#parts;
+    const { processor, metrics } = this.#context;
     const mode = (live: boolean) => (live ? 'live' : 'test');
     this.#warnOnce(
       { eventMode: mode(event.livemode), keyMode: mode(processor.livemode) },
@@ -161,7 +163,7 @@ export class Inbox {
     const warning = JSON.stringify([message, fields]);
     if (this.#warned.has(warning) || this.#warned.size >= warningsMax) return;
     this.#warned.add(warning);
-    this.#parts.logger.warn(fields, message);
+    this.#context.logger.warn(fields, message);
   }
 }
 

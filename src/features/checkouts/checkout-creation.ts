@@ -10,7 +10,7 @@ import type {
   CheckedReservingOperation,
   OperationWrite,
 } from '#engine/idempotency/operation.ts';
-import type { MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import type {
   CheckoutPage,
   CheckoutWithUrl,
@@ -82,7 +82,7 @@ type PreparedCheckout = NewPage | Existing;
 
 type CheckoutEffect = CheckoutWithUrl | Existing;
 
-export interface CheckoutParts extends MirrorParts {
+export interface CheckoutParts extends MirrorContext {
   readonly store: CheckoutStore;
   readonly mirror: CheckoutMirror;
   readonly customers: CustomerService;

@@ -13,10 +13,9 @@ import type { Plan } from '#core/model/plan.ts';
 import { by } from '#core/model/subscription-items.ts';
 import { auditChange } from '#core/platform/cause.ts';
 import { derivedId, idTime, isOurId } from '#core/platform/id.ts';
-import type { Metrics } from '#core/platform/metrics.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { applyToRows, type Inserted, lockRows } from '#engine/mirrors/apply-facts.ts';
-import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { Mirror, MirrorContext } from '#engine/mirrors/mirror.ts';
 import {
   correct,
   ignoredAll,
@@ -40,7 +39,7 @@ import type { CheckoutStore, OpenCheckout, OwnedCheckout } from './checkout-stor
 /** How many open checkouts without their group are read at a time. */
 const withoutGroupMax = 100;
 
-interface CheckoutMirrorParts extends MirrorParts {
+interface CheckoutMirrorParts extends MirrorContext {
   readonly store: CheckoutStore;
   readonly customers: CustomerMirror;
   readonly lostCustomers: LostCustomers;
@@ -49,7 +48,6 @@ interface CheckoutMirrorParts extends MirrorParts {
   readonly invoices: InvoiceMirror;
   readonly payments: PaymentMirror;
   readonly grouping: Omit<GroupParts, 'lostCommits'>;
-  readonly metrics: Pick<Metrics, 'checkouts'>;
 }
 
 const nothingInserted: Inserted<Checkout> = { created: [], lost: [] };

@@ -7,14 +7,14 @@ import {
   ReservationHeld,
   type ReservingOperation,
 } from '#engine/idempotency/operation.ts';
-import type { MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import { untilSettled } from '#engine/mirrors/refresh.ts';
 import type { CustomerValues } from '#processor/port/processor.ts';
 import { type CustomerMirror, toCustomer } from './customer-mirror.ts';
 import type { CustomerStore } from './customer-store.ts';
 import type { ExternalIdStore } from './external-id-store.ts';
 
-export interface CustomerParts extends MirrorParts {
+export interface CustomerParts extends MirrorContext {
   readonly store: CustomerStore;
   readonly externalIds: ExternalIdStore;
   readonly mirror: CustomerMirror;

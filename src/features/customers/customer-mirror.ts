@@ -4,28 +4,31 @@ import { noMetadata, type OwnedChange, ownersOfNewMetadata } from '#core/model/m
 import { idTime, isOurId } from '#core/platform/id.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import { applyToRows, type Inserted, lockRows } from '#engine/mirrors/apply-facts.ts';
-import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { Mirror, MirrorContext } from '#engine/mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '#engine/mirrors/refresh.ts';
 import { customerView } from './customer-fields.ts';
-import type { CustomerStore, DeletedCustomer } from './customer-store.ts';
-import type { ExternalIdStore } from './external-id-store.ts';
+import { CustomerStore, type DeletedCustomer } from './customer-store.ts';
+import { ExternalIdStore } from './external-id-store.ts';
 import { type TakenExternalIds, takeExternalIds } from './external-ids.ts';
-
-interface CustomerMirrorParts extends MirrorParts {
-  readonly store: CustomerStore;
-  readonly externalIds: ExternalIdStore;
-  /** Called in the transaction that creates rows for lost customers. */
-  readonly onRecovered: (tx: Transaction, customers: readonly Customer[]) => Promise<void>;
-  /** Erases the metadata of the objects of deleted customers. */
-  readonly eraseOwned: (tx: Transaction, customerIds: readonly string[]) => Promise<void>;
-}
 
 export class CustomerMirror implements Mirror<CustomerFacts> {
   readonly resource = 'customer';
-  readonly #parts: CustomerMirrorParts;
+  readonly #context: MirrorContext;
+  readonly #store = new CustomerStore();
+  readonly #externalIds = new ExternalIdStore();
+  /** Called in the transaction that creates rows for lost customers. */
+  readonly #onRecovered: (tx: Transaction, customers: readonly Customer[]) => Promise<void>;
+  /** Erases the metadata of the objects of deleted customers. */
+  readonly #eraseOwned: (tx: Transaction, customerIds: readonly string[]) => Promise<void>;
 
-  constructor(parts: CustomerMirrorParts) {
-    this.#parts = parts;
+  constructor(
+    context: MirrorContext,
+    onRecovered: (tx: Transaction, customers: readonly Customer[]) => Promise<void>,
+    eraseOwned: (tx: Transaction, customerIds: readonly string[]) => Promise<void>,
+  ) {
+    this.#context = context;
+    this.#onRecovered = onRecovered;
+    this.#eraseOwned = eraseOwned;
   }
 
   keyOf({ processorCustomerId }: Pick<CustomerFacts, 'processorCustomerId'>): string {
@@ -33,13 +36,13 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   }
 
   async apply(tx: Transaction, facts: readonly CustomerFacts[], source: Source): Promise<Applied> {
-    const { store, externalIds, eraseOwned, clock } = this.#parts;
+    const { clock } = this.#context;
     const { keyOf } = this;
-    const rows = await lockRows(tx, store, facts, keyOf);
-    const taken = await takeExternalIds(tx, externalIds, rows);
+    const rows = await lockRows(tx, this.#store, facts, keyOf);
+    const taken = await takeExternalIds(tx, this.#externalIds, rows);
     const inserted = await this.#insert(tx, rows.unknown, source, taken);
     const folding = { rows, inserted, source, keyOf, take: taken.take, view: customerView, now: clock.now() };
-    const { applied, written } = await applyToRows(tx, store, folding);
+    const { applied, written } = await applyToRows(tx, this.#store, folding);
     await taken.freeUnused(written);
     const deleted = written.filter(isDeletion).map(({ after }) => after);
     if (deleted.length === 0) return applied;
@@ -47,7 +50,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     // others. A refresh erases them after its commit.
     if (source === 'events')
       return { ...applied, unsettled: [...new Set([...applied.unsettled, ...deleted.map(keyOf)])] };
-    await eraseOwned(
+    await this.#eraseOwned(
       tx,
       deleted.map(({ id }) => id),
     );
@@ -59,22 +62,22 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
    * too. An ended claim may still reserve the external id for that customer, until its row is correct.
    */
   async refresh(key: string): Promise<Applied> {
-    const { database, externalIds } = this.#parts;
+    const { database } = this.#context;
     const first = await this.#refresh(key);
     if (first.externalId === null) return first.applied;
     const rival = await this.findHolder(first.externalId);
     if (rival === undefined || rival === 'unknown' || this.keyOf(rival) === key) return first.applied;
-    const endedClaimId = await externalIds.findEndedClaim(database, first.externalId);
+    const endedClaimId = await this.#externalIds.findEndedClaim(database, first.externalId);
     const { unsettled } = (await this.#refresh(this.keyOf(rival))).applied;
     if (endedClaimId !== undefined && unsettled.length === 0)
-      await externalIds.endReservation(database, endedClaimId);
+      await this.#externalIds.endReservation(database, endedClaimId);
     const { applied } = await this.#refresh(key);
     return { ...applied, changed: [...new Set([...first.applied.changed, ...applied.changed])] };
   }
 
   async #refresh(key: string): Promise<{ readonly applied: Applied; readonly externalId: string | null }> {
-    const { database, store, processor } = this.#parts;
-    const [row] = await store.findByKeys(database, [key]);
+    const { database, processor } = this.#context;
+    const [row] = await this.#store.findByKeys(database, [key]);
     if (row !== undefined && row.deletedAt !== null) {
       await this.eraseOwned(key);
       return { applied: nothingApplied, externalId: null };
@@ -96,12 +99,12 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
    * transaction.
    */
   async erase(key: string, within: (tx: Transaction, id: string) => void = () => {}): Promise<boolean> {
-    const { database, store, eraseOwned, clock } = this.#parts;
+    const { database, clock } = this.#context;
     const isErased = await database.transaction(async (tx) => {
-      const [customer] = await store.lockByKeys(tx, [key]);
+      const [customer] = await this.#store.lockByKeys(tx, [key]);
       if (customer === undefined || customer.deletedAt !== null) return false;
-      store.update(tx, [{ before: customer, after: eraseCustomer(customer, clock.now()) }]);
-      await eraseOwned(tx, [customer.id]);
+      this.#store.update(tx, [{ before: customer, after: eraseCustomer(customer, clock.now()) }]);
+      await this.#eraseOwned(tx, [customer.id]);
       within(tx, customer.id);
       return true;
     });
@@ -112,7 +115,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
 
   /** Call it before you write new metadata to rows that belong to customers. See `eraseOwned`. */
   hold(tx: Transaction, written: readonly OwnedChange[]): void {
-    this.#parts.store.hold(tx, ownersOfNewMetadata(written));
+    this.#store.hold(tx, ownersOfNewMetadata(written));
   }
 
   /**
@@ -120,7 +123,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
    * what it writes.
    */
   findHeld(tx: Transaction, key: string): Promise<Customer | undefined> {
-    return this.#parts.store.findHeld(tx, key);
+    return this.#store.findHeld(tx, key);
   }
 
   /**
@@ -129,40 +132,40 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
    * locks later, it sees the deletion. So a search for personal data after this method is complete.
    */
   async eraseOwned(key: string): Promise<void> {
-    const { database, store, eraseOwned } = this.#parts;
-    await store.awaitHolders(database, key);
-    await database.transaction(async (tx) => eraseOwned(tx, await store.makeSearchDue(tx, key)));
+    const { database } = this.#context;
+    await this.#store.awaitHolders(database, key);
+    await database.transaction(async (tx) => this.#eraseOwned(tx, await this.#store.makeSearchDue(tx, key)));
   }
 
   /** Deleted customers whose events are due for a search for personal data. */
   listToErase(without: readonly string[], limit: number): Promise<readonly DeletedCustomer[]> {
-    return this.#parts.store.listToErase(this.#parts.database, without, limit);
+    return this.#store.listToErase(this.#context.database, without, limit);
   }
 
   /** Records a finished search for personal data. The first search schedules a second one. */
   async markErased(customer: DeletedCustomer): Promise<void> {
-    const { database, store, eraseOwned } = this.#parts;
+    const { database } = this.#context;
     await database.transaction(async (tx) => {
-      await store.markErased(tx, customer);
-      await eraseOwned(tx, [customer.id]);
+      await this.#store.markErased(tx, customer);
+      await this.#eraseOwned(tx, [customer.id]);
     });
   }
 
   /** The customer that has this external id. `unknown`: a request reserves it for a customer without a row. */
   async findHolder(externalId: string): Promise<Customer | 'unknown' | undefined> {
-    const { database, externalIds, store } = this.#parts;
-    const [held] = await externalIds.find(database, [externalId]);
+    const { database } = this.#context;
+    const [held] = await this.#externalIds.find(database, [externalId]);
     if (held === undefined) return undefined;
-    return (await store.findLive(database, [held.customerId]))[0] ?? 'unknown';
+    return (await this.#store.findLive(database, [held.customerId]))[0] ?? 'unknown';
   }
 
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Customer[]> {
-    return this.#parts.store.findByKeys(db, keys);
+    return this.#store.findByKeys(db, keys);
   }
 
   /** The customers with these keys, including deleted ones. */
   async find(db: Queryable, keys: readonly (string | null)[]): Promise<CustomersByKey> {
-    const customers = await this.#parts.store.findByKeys(
+    const customers = await this.#store.findByKeys(
       db,
       keys.filter((key) => key !== null),
     );
@@ -176,7 +179,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     source: Source,
     { withFree }: TakenExternalIds,
   ): Promise<Inserted<Customer> | undefined> {
-    const { store, onRecovered, clock } = this.#parts;
+    const { clock } = this.#context;
     const now = clock.now();
     const ours = unknown.flatMap((facts) => (isOurId(facts.localId) ? [{ id: facts.localId, facts }] : []));
     if (ours.length === 0) return undefined;
@@ -184,11 +187,11 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     const isComplete = ({ email, metadata, deleted }: CustomerFacts) =>
       (email !== null && metadata !== null) || deleted || source !== 'events';
     const complete = ours.filter(({ facts }) => isComplete(facts));
-    const created = await store.insert(
+    const created = await this.#store.insert(
       tx,
       complete.map(({ id, facts }) => toCustomer(id, withFree(id, facts), now)),
     );
-    if (created.length > 0) await onRecovered(tx, created);
+    if (created.length > 0) await this.#onRecovered(tx, created);
     const isPartial = (id: string, facts: CustomerFacts) =>
       !isComplete(facts) || withFree(id, facts) !== facts;
     const lost = ours.filter(({ id, facts }) => isPartial(id, facts));

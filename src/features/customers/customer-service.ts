@@ -4,7 +4,7 @@ import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
 import { type MetadataChange, type OwnedMetadata, refuseChange } from '#core/model/metadata.ts';
 import { auditChange } from '#core/platform/cause.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { SharedReads } from '#core/platform/shared-statement.ts';
 import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import {
@@ -43,7 +43,7 @@ export interface CustomerDependents {
   readonly correctSubscriptions: (customerId: string) => Promise<void>;
 }
 
-interface CustomerServiceParts extends CustomerParts, Pick<PlatformParts, 'logger'> {
+interface CustomerServiceParts extends CustomerParts, Pick<Platform, 'logger'> {
   readonly idempotency: IdempotencyService;
 }
 

@@ -1,26 +1,21 @@
 import type { Customer, CustomerFacts } from '#core/model/customer.ts';
 import { noMetadata } from '#core/model/metadata.ts';
 import { derivedId, idTime, isOurId } from '#core/platform/id.ts';
-import type { Database } from '#core/platform/postgres.ts';
+import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import { noRevisions } from '#engine/mirrors/refresh.ts';
-import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerMirror } from './customer-mirror.ts';
 
 /** The object that refers to a lost customer. */
 type Dependent = Pick<CustomerFacts, 'createdAt' | 'asOf'>;
 
-interface LostCustomersParts {
-  readonly database: Database;
-  readonly mirror: CustomerMirror;
-  readonly processor: Processor;
-}
-
 /** Recovers customers that exist at the processor but have no row, for example after the restore of an older backup. */
 export class LostCustomers {
-  readonly #parts: LostCustomersParts;
+  readonly #context: MirrorContext;
+  readonly #mirror: CustomerMirror;
 
-  constructor(parts: LostCustomersParts) {
-    this.#parts = parts;
+  constructor(context: MirrorContext, mirror: CustomerMirror) {
+    this.#context = context;
+    this.#mirror = mirror;
   }
 
   /**
@@ -28,7 +23,7 @@ export class LostCustomers {
    * no customer, or one that does not belong to Till. No transaction is open during the calls to the processor.
    */
   async recover(dependent: Dependent & { readonly processorCustomerId: string | null }): Promise<boolean> {
-    const { processor } = this.#parts;
+    const { processor } = this.#context;
     const { processorCustomerId } = dependent;
     if (processorCustomerId === null) return false;
     if ((await this.#find(processorCustomerId)) !== undefined) return true;
@@ -48,7 +43,7 @@ export class LostCustomers {
 
   /** The processor's metadata search may lag by an hour, so this lists every customer created since the id. */
   async #findById(id: string): Promise<CustomerFacts | null> {
-    const { processor } = this.#parts;
+    const { processor } = this.#context;
     for await (const { items } of processor.customers.list({ since: idTime(id) })) {
       const facts = items.find(({ localId }) => localId === id);
       if (facts !== undefined) return facts;
@@ -61,7 +56,7 @@ export class LostCustomers {
    * row gets another id: payments need the row, and the API returns 404 for either id.
    */
   async #tombstone(processorCustomerId: string, { createdAt, asOf }: Dependent): Promise<CustomerFacts> {
-    const deleted = await this.#parts.processor.events.findDeletedCustomer({ processorCustomerId });
+    const deleted = await this.#context.processor.events.findDeletedCustomer({ processorCustomerId });
     if (deleted !== null) return deleted;
     const localId = derivedId('customer', processorCustomerId, createdAt);
     return {
@@ -79,12 +74,12 @@ export class LostCustomers {
   }
 
   async #apply(facts: CustomerFacts): Promise<void> {
-    const { database, mirror } = this.#parts;
-    await database.transaction((tx) => mirror.apply(tx, [facts], noRevisions));
+    const { database } = this.#context;
+    await database.transaction((tx) => this.#mirror.apply(tx, [facts], noRevisions));
   }
 
   async #find(processorCustomerId: string): Promise<Customer | undefined> {
-    const { database, mirror } = this.#parts;
-    return (await mirror.find(database, [processorCustomerId])).get(processorCustomerId);
+    const { database } = this.#context;
+    return (await this.#mirror.find(database, [processorCustomerId])).get(processorCustomerId);
   }
 }

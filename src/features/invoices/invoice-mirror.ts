@@ -9,26 +9,25 @@ import {
 import { derivedId, isOurId } from '#core/platform/id.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import { applyToRows, lockRows, withRecovery } from '#engine/mirrors/apply-facts.ts';
-import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { Mirror, MirrorContext } from '#engine/mirrors/mirror.ts';
 import { findOrRefresh, ignoredAll, nothingApplied, revisionsOf } from '#engine/mirrors/refresh.ts';
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import { invoiceView } from './invoice-fields.ts';
-import type { InvoiceStore } from './invoice-store.ts';
-
-interface InvoiceMirrorParts extends MirrorParts {
-  readonly store: InvoiceStore;
-  readonly customers: CustomerMirror;
-  readonly lostCustomers: LostCustomers;
-}
+import { InvoiceStore } from './invoice-store.ts';
 
 /** Mirrors all invoices of the account, including those of customers that do not belong to Till. */
 export class InvoiceMirror implements Mirror<InvoiceFacts> {
   readonly resource = 'invoice';
-  readonly #parts: InvoiceMirrorParts;
+  readonly #context: MirrorContext;
+  readonly #store = new InvoiceStore();
+  readonly #customers: CustomerMirror;
+  readonly #lostCustomers: LostCustomers;
 
-  constructor(parts: InvoiceMirrorParts) {
-    this.#parts = parts;
+  constructor(context: MirrorContext, customers: CustomerMirror, lostCustomers: LostCustomers) {
+    this.#context = context;
+    this.#customers = customers;
+    this.#lostCustomers = lostCustomers;
   }
 
   keyOf({ processorInvoiceId }: Pick<InvoiceFacts, 'processorInvoiceId'>): string {
@@ -42,12 +41,12 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
     source: Source,
     { canBeLost = true } = {},
   ): Promise<Applied> {
-    const { store, customers, clock } = this.#parts;
+    const { clock } = this.#context;
     const { keyOf } = this;
     const customerKeys = facts.map(({ processorCustomerId }) => processorCustomerId);
     const [owners, rows] = await Promise.all([
-      customers.find(tx, customerKeys),
-      lockRows<Invoice, InvoiceFacts>(tx, store, facts, keyOf),
+      this.#customers.find(tx, customerKeys),
+      lockRows<Invoice, InvoiceFacts>(tx, this.#store, facts, keyOf),
     ]);
     const customerIdOf = ({ processorCustomerId }: InvoiceFacts) =>
       owners.get(processorCustomerId)?.id ?? null;
@@ -57,11 +56,11 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
     const created = rows.unknown
       .filter((first) => !lost.has(keyOf(first)))
       .map((first) => toInvoice(first, customerIdOf(first), now));
-    await store.insert(tx, created);
+    await this.#store.insert(tx, created);
     const inserted = created.length === 0 ? undefined : { created, lost: [] };
     const take: Take<Invoice, InvoiceFacts> = (invoice, next, origin, at) =>
       takeInvoiceFacts(invoice, next, customerIdOf(next), origin, at);
-    const { applied } = await applyToRows(tx, store, {
+    const { applied } = await applyToRows(tx, this.#store, {
       rows,
       inserted,
       source,
@@ -74,48 +73,48 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
   }
 
   async refresh(key: string): Promise<Applied> {
-    const { database, store, processor, lostCustomers } = this.#parts;
-    const [row] = await store.findByKeys(database, [key]);
+    const { database, processor } = this.#context;
+    const [row] = await this.#store.findByKeys(database, [key]);
     const facts = await processor.invoices.read(key);
     if (facts === null) return row === undefined ? ignoredAll(key) : nothingApplied;
-    if (isOurs(facts)) await lostCustomers.recover(facts);
+    if (isOurs(facts)) await this.#lostCustomers.recover(facts);
     return database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row), { canBeLost: false }));
   }
 
   /** The row, which is created first if it is missing. Undefined if the processor does not know the invoice. */
   findOrRefresh(key: string): Promise<Invoice | undefined> {
-    const find = () => this.findByKeys(this.#parts.database, [key]);
+    const find = () => this.findByKeys(this.#context.database, [key]);
     return findOrRefresh(find, () => this.refresh(key));
   }
 
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Invoice[]> {
-    return this.#parts.store.findByKeys(db, keys);
+    return this.#store.findByKeys(db, keys);
   }
 
   /** The number of invoices whose customer has no row. */
   countUnattached(): Promise<number> {
-    return this.#parts.store.countUnattached(this.#parts.database);
+    return this.#store.countUnattached(this.#context.database);
   }
 
   /** The row with this id of Till. */
   async find(id: string): Promise<Invoice | undefined> {
-    const { database, store } = this.#parts;
-    return (await store.find(database, [id]))[0];
+    const { database } = this.#context;
+    return (await this.#store.find(database, [id]))[0];
   }
 
   /** Applies the processor's state of these invoices, and returns their rows in the same order. */
   async record(facts: readonly InvoiceFacts[]): Promise<readonly Invoice[]> {
     if (facts.length === 0) return [];
-    const { database, store } = this.#parts;
+    const { database } = this.#context;
     await database.transaction((tx) => this.apply(tx, facts, 'events'));
     const keys = facts.map(this.keyOf);
-    const rows = new Map((await store.findByKeys(database, keys)).map((row) => [this.keyOf(row), row]));
+    const rows = new Map((await this.#store.findByKeys(database, keys)).map((row) => [this.keyOf(row), row]));
     return keys.flatMap((key) => rows.get(key) ?? []);
   }
 
   /** Sets the customer of invoices that were stored before their customer was recovered. */
   async attach(tx: Transaction, customers: readonly Customer[]): Promise<void> {
-    await this.#parts.store.attach(tx, customers, this.#parts.clock.now());
+    await this.#store.attach(tx, customers, this.#context.clock.now());
   }
 }
 

@@ -1,34 +1,29 @@
 import { requireFound } from '#core/errors.ts';
 import type { Invoice } from '#core/model/invoice.ts';
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
-import type { Database } from '#core/platform/postgres.ts';
 import { SharedReads } from '#core/platform/shared-statement.ts';
 import { decodeTextCursor, encodeTextCursor } from '#engine/mirrors/list-cursor.ts';
 import { unknownCursor } from '#engine/mirrors/list-page.ts';
+import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import { objectMissing } from '#processor/port/attempt.ts';
 import type { InvoiceLine } from '#processor/port/invoice-line.ts';
-import type { Processor } from '#processor/port/processor.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
-import type { InvoiceStore } from './invoice-store.ts';
-
-interface InvoiceParts {
-  readonly database: Database;
-  readonly store: InvoiceStore;
-  readonly processor: Pick<Processor, 'invoices'>;
-  readonly plans: Pick<PlanMirror, 'find'>;
-}
+import { InvoiceStore } from './invoice-store.ts';
 
 /** A line with the plan of its price. Null if the price has none. */
 export type PlannedLine = InvoiceLine & { readonly planId: string | null };
 
 /** The processor creates and changes invoices; the API only shows them. */
 export class InvoiceService {
-  readonly #parts: InvoiceParts;
+  readonly #context: MirrorContext;
+  readonly #store = new InvoiceStore();
+  readonly #plans: Pick<PlanMirror, 'find'>;
   readonly #reads: SharedReads<Invoice>;
 
-  constructor(parts: InvoiceParts) {
-    this.#parts = parts;
-    this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
+  constructor(context: MirrorContext, plans: Pick<PlanMirror, 'find'>) {
+    this.#context = context;
+    this.#plans = plans;
+    this.#reads = new SharedReads((ids) => this.#store.find(context.database, ids));
   }
 
   async read(id: string): Promise<Invoice> {
@@ -40,7 +35,7 @@ export class InvoiceService {
     id: string,
     { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
   ): Promise<{ readonly data: readonly PlannedLine[]; readonly nextCursor: string | null }> {
-    const { database, processor, plans } = this.#parts;
+    const { database, processor } = this.#context;
     const { processorInvoiceId } = await this.read(id);
     const list = `lines of ${processorInvoiceId}`;
     const after = cursor === undefined ? null : decodeTextCursor(cursor, list);
@@ -49,7 +44,7 @@ export class InvoiceService {
     if (page === null) throw objectMissing('invoice');
     const { lines, next } = page;
     const prices = lines.flatMap(({ processorPriceId }) => processorPriceId ?? []);
-    const planned = await plans.find(database, [...new Set(prices)]);
+    const planned = await this.#plans.find(database, [...new Set(prices)]);
     return {
       data: lines.map((line) => ({ ...line, planId: planned.get(line.processorPriceId ?? '')?.id ?? null })),
       nextCursor: next === null ? null : encodeTextCursor(next, list),
@@ -57,7 +52,7 @@ export class InvoiceService {
   }
 
   list(request: ListRequest): Promise<ListPage<Invoice>> {
-    const { database, store } = this.#parts;
-    return database.read((db) => store.list(db, request));
+    const { database } = this.#context;
+    return database.read((db) => this.#store.list(db, request));
   }
 }

@@ -3,26 +3,24 @@ import type { Applied, Source } from '#core/model/facts.ts';
 import type { Payment } from '#core/model/payment.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { applyToRows, lockRows } from '#engine/mirrors/apply-facts.ts';
-import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { Mirror, MirrorContext } from '#engine/mirrors/mirror.ts';
 import { ignoredAll, nothingApplied } from '#engine/mirrors/refresh.ts';
 import { paymentView } from './payment-fields.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
-import type { PaymentStore } from './payment-store.ts';
-
-interface DisputeMirrorParts extends MirrorParts {
-  readonly paymentStore: PaymentStore;
-  readonly payments: PaymentMirror;
-}
+import { PaymentStore } from './payment-store.ts';
 
 /** A payment's row stores its newest dispute, so the key of a dispute is the key of the payment intent. */
 export class DisputeMirror implements Mirror<DisputeFacts> {
   readonly resource = 'dispute';
   /** For events that do not name the payment intent. */
   readonly unlinked: Mirror<UnlinkedDisputeFacts>;
-  readonly #parts: DisputeMirrorParts;
+  readonly #context: MirrorContext;
+  readonly #paymentStore = new PaymentStore();
+  readonly #payments: PaymentMirror;
 
-  constructor(parts: DisputeMirrorParts) {
-    this.#parts = parts;
+  constructor(context: MirrorContext, payments: PaymentMirror) {
+    this.#context = context;
+    this.#payments = payments;
     const keyOf = ({ processorDisputeId }: UnlinkedDisputeFacts) => processorDisputeId;
     this.unlinked = {
       resource: 'dispute',
@@ -37,9 +35,9 @@ export class DisputeMirror implements Mirror<DisputeFacts> {
   }
 
   async apply(tx: Transaction, facts: readonly DisputeFacts[], source: Source): Promise<Applied> {
-    const { paymentStore, payments, clock } = this.#parts;
+    const { clock } = this.#context;
     const { keyOf } = this;
-    const rows = await lockRows<Payment, DisputeFacts>(tx, paymentStore, facts, keyOf);
+    const rows = await lockRows<Payment, DisputeFacts>(tx, this.#paymentStore, facts, keyOf);
     // A dispute does not carry Till's id, so only a read shows whether a payment without a row belongs to Till. A
     // resync has already recovered every payment that does.
     const lost = source === 'events' ? rows.unknown.map(keyOf) : [];
@@ -53,23 +51,23 @@ export class DisputeMirror implements Mirror<DisputeFacts> {
       view: paymentView,
       now: clock.now(),
     };
-    const { applied, written } = await applyToRows(tx, paymentStore, folding);
-    payments.countDisputed(tx, written);
+    const { applied, written } = await applyToRows(tx, this.#paymentStore, folding);
+    this.#payments.countDisputed(tx, written);
     return applied;
   }
 
   refresh(key: string): Promise<Applied> {
-    return this.#parts.payments.refresh(key, { isDisputed: true });
+    return this.#payments.refresh(key, { isDisputed: true });
   }
 
   /** The number of payments that were disputed. */
   count(): Promise<number> {
-    const { database, paymentStore } = this.#parts;
-    return paymentStore.countDisputed(database);
+    const { database } = this.#context;
+    return this.#paymentStore.countDisputed(database);
   }
 
   async #refreshUnlinked(key: string): Promise<Applied> {
-    const facts = await this.#parts.processor.disputes.read(key);
+    const facts = await this.#context.processor.disputes.read(key);
     if (facts === null) return ignoredAll(key);
     const applied = await this.refresh(this.keyOf(facts));
     return applied.ignored.includes(this.keyOf(facts)) ? ignoredAll(key) : applied;

@@ -3,7 +3,7 @@ import type { Payment } from '#core/model/payment.ts';
 import { type Cause, currentCause, runWithCauses } from '#core/platform/cause.ts';
 import { SharedStatement } from '#core/platform/shared-statement.ts';
 import type { CheckedOperation } from '#engine/idempotency/operation.ts';
-import type { MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import { applyResponse, correct } from '#engine/mirrors/refresh.ts';
 import { explainMethodRefusal } from '#processor/explain-method-refusal.ts';
 import { objectMissing } from '#processor/port/attempt.ts';
@@ -22,7 +22,7 @@ export interface CreatedPayment {
   readonly clientSecret: string | null;
 }
 
-export interface PaymentParts extends MirrorParts {
+export interface PaymentParts extends MirrorContext {
   readonly store: PaymentStore;
   readonly mirror: PaymentMirror;
   readonly customers: CustomerService;

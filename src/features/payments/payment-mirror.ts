@@ -9,7 +9,6 @@ import {
   takePaymentFacts,
 } from '#core/model/payment.ts';
 import { derivedId, idTime, isOurId } from '#core/platform/id.ts';
-import type { Metrics } from '#core/platform/metrics.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import {
   applyToRows,
@@ -18,7 +17,7 @@ import {
   type LockedRows,
   lockRows,
 } from '#engine/mirrors/apply-facts.ts';
-import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { Mirror, MirrorContext } from '#engine/mirrors/mirror.ts';
 import {
   findOrRefresh,
   ignoredAll,
@@ -41,12 +40,11 @@ import {
 /** A row is normally written within a second of its payment. After a crash or a restore it is late. */
 const lateAfterMs = 60_000;
 
-interface PaymentMirrorParts extends MirrorParts {
+interface PaymentMirrorParts extends MirrorContext {
   readonly store: PaymentStore;
   readonly customers: CustomerMirror;
   readonly lostCustomers: LostCustomers;
   readonly subscriptionCharges: SubscriptionCharges;
-  readonly metrics: Pick<Metrics, 'paymentsSucceeded' | 'paymentsDisputed'>;
   /** Called in the transaction in which payments of these checkouts succeed. */
   readonly onCheckoutsPaid: (tx: Transaction, checkoutIds: readonly string[]) => Promise<void>;
 }

@@ -6,7 +6,7 @@ import { refuseIfNotRound } from '#core/model/round-amount.ts';
 import { idTime } from '#core/platform/id.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import { lookUpOf, ofSameRequest, parentOf, type ReservingOperation } from '#engine/idempotency/operation.ts';
-import type { MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import { untilSettled } from '#engine/mirrors/refresh.ts';
 import { notRefunded, objectMissing } from '#processor/port/attempt.ts';
 import type { PaymentService } from './payment-service.ts';
@@ -32,7 +32,7 @@ interface Reserved {
   readonly amount: number;
 }
 
-export interface RefundParts extends MirrorParts {
+export interface RefundParts extends MirrorContext {
   readonly store: RefundStore;
   readonly mirror: RefundMirror;
   readonly payments: PaymentService;

@@ -11,27 +11,25 @@ import {
 import { derivedId, idTime, isOurId } from '#core/platform/id.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import { applyToRows, lockRows, type RowStore, withRecovery } from '#engine/mirrors/apply-facts.ts';
-import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { Mirror, MirrorContext } from '#engine/mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, untilSettled } from '#engine/mirrors/refresh.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
-import type { PaymentStore } from './payment-store.ts';
+import { PaymentStore } from './payment-store.ts';
 import { refundView } from './refund-fields.ts';
-import type { RefundStore } from './refund-store.ts';
-
-interface RefundMirrorParts extends MirrorParts {
-  readonly store: RefundStore;
-  readonly payments: PaymentMirror;
-  readonly paymentStore: PaymentStore;
-}
+import { RefundStore } from './refund-store.ts';
 
 export class RefundMirror implements Mirror<RefundFacts> {
   readonly resource = 'refund';
   /** For events that say that a payment was refunded, but do not contain the refund. */
   readonly ofPayments: Mirror<RefundedPaymentFacts>;
-  readonly #parts: RefundMirrorParts;
+  readonly #context: MirrorContext;
+  readonly #store = new RefundStore();
+  readonly #paymentStore = new PaymentStore();
+  readonly #payments: PaymentMirror;
 
-  constructor(parts: RefundMirrorParts) {
-    this.#parts = parts;
+  constructor(context: MirrorContext, payments: PaymentMirror) {
+    this.#context = context;
+    this.#payments = payments;
     this.ofPayments = {
       resource: 'refund',
       keyOf: intentIdOf,
@@ -56,11 +54,11 @@ export class RefundMirror implements Mirror<RefundFacts> {
     source: Source,
     all?: readonly RefundFacts[],
   ): Promise<Applied> {
-    const { paymentStore, store, clock } = this.#parts;
+    const { clock } = this.#context;
     const intentIds = new Set(
       facts.flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []),
     );
-    const payments = await paymentStore.lockByKeys(tx, [...intentIds]);
+    const payments = await this.#paymentStore.lockByKeys(tx, [...intentIds]);
     const byIntent = new Map(payments.map((payment) => [payment.processorPaymentIntentId, payment]));
     const known = facts.flatMap((one) => {
       const payment = byIntent.get(one.processorPaymentIntentId ?? '');
@@ -83,10 +81,10 @@ export class RefundMirror implements Mirror<RefundFacts> {
     );
     const unclear = kinded.flatMap(({ first, kind }) => (kind === undefined ? [this.keyOf(first)] : []));
     const inserted =
-      created.length === 0 ? undefined : { created: await store.insert(tx, created), lost: [] };
+      created.length === 0 ? undefined : { created: await this.#store.insert(tx, created), lost: [] };
     const folding = { rows, inserted, source, keyOf, take: takeRefundFacts, view: refundView, now };
     const { applied } = await applyToRows(tx, rowStore, folding);
-    await paymentStore.addUpRefunds(tx, payments, now);
+    await this.#paymentStore.addUpRefunds(tx, payments, now);
     const knownKeys = new Set(known.map(this.keyOf));
     const others = facts.filter((one) => !knownKeys.has(this.keyOf(one)));
     return withRecovery(
@@ -99,9 +97,9 @@ export class RefundMirror implements Mirror<RefundFacts> {
 
   /** Refreshes the refund together with the other refunds of its payment. */
   async refresh(key: string): Promise<Applied> {
-    const { database, store, processor } = this.#parts;
+    const { database, processor } = this.#context;
     const intentId =
-      (await store.findPaymentIntentId(database, key)) ??
+      (await this.#store.findPaymentIntentId(database, key)) ??
       (await processor.refunds.read(key))?.processorPaymentIntentId ??
       null;
     const applied = intentId === null ? ignoredAll(key) : await this.#refreshOfPayment(intentId);
@@ -109,23 +107,22 @@ export class RefundMirror implements Mirror<RefundFacts> {
   }
 
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Refund[]> {
-    return this.#parts.store.findByKeys(db, keys);
+    return this.#store.findByKeys(db, keys);
   }
 
   /** Also locks the reservations, which do not have the processor's ids yet. */
   #rowStore(reserved: ReadonlyMap<string, string>): RowStore<Refund> {
-    const { store } = this.#parts;
     return {
-      lockByKeys: (tx, keys) => store.lockAny(tx, keys, [...reserved.keys()]),
-      update: (tx, changes) => store.update(tx, changes),
+      lockByKeys: (tx, keys) => this.#store.lockAny(tx, keys, [...reserved.keys()]),
+      update: (tx, changes) => this.#store.update(tx, changes),
     };
   }
 
   async #refreshOfPayment(intentId: string): Promise<Applied> {
-    const { database, store, processor, payments } = this.#parts;
-    const payment = await payments.findOrRefresh(intentId);
+    const { database, processor } = this.#context;
+    const payment = await this.#payments.findOrRefresh(intentId);
     if (payment === undefined) return ignoredAll(intentId);
-    const rows = await store.findOfPayment(database, payment.id);
+    const rows = await this.#store.findOfPayment(database, payment.id);
     const revisions = new Map(
       rows.flatMap(({ processorRefundId, revision }) =>
         processorRefundId === null ? [] : [[processorRefundId, revision]],
@@ -134,7 +131,7 @@ export class RefundMirror implements Mirror<RefundFacts> {
     const facts = await processor.refunds.listOfPayment(intentId);
     // The row missed how the payment ended. Until the row shows it, refunds do not count, and may be releases.
     const isCurrent =
-      facts.length === 0 || !isOpen(payment) || (await untilSettled(() => payments.refresh(intentId)));
+      facts.length === 0 || !isOpen(payment) || (await untilSettled(() => this.#payments.refresh(intentId)));
     return database.transaction((tx) => this.#apply(tx, facts, revisions, isCurrent ? facts : undefined));
   }
 }

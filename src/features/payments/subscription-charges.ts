@@ -1,6 +1,6 @@
 import type { Source } from '#core/model/facts.ts';
 import { isAttempted, type PaymentFacts } from '#core/model/payment.ts';
-import type { Processor } from '#processor/port/processor.ts';
+import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 
@@ -19,23 +19,21 @@ export interface ChargedPayment {
 
 export type ChargeOf = (facts: PaymentFacts) => SubscriptionCharge | undefined;
 
-interface SubscriptionChargeParts {
-  readonly invoices: InvoiceMirror;
-  readonly subscriptions: SubscriptionMirror;
-  readonly processor: Processor;
-}
-
 /** Finds out whether a payment intent that Till did not create is the charge of a Till subscription. */
 export class SubscriptionCharges {
-  readonly #parts: SubscriptionChargeParts;
+  readonly #context: MirrorContext;
+  readonly #invoices: InvoiceMirror;
+  readonly #subscriptions: SubscriptionMirror;
 
-  constructor(parts: SubscriptionChargeParts) {
-    this.#parts = parts;
+  constructor(context: MirrorContext, invoices: InvoiceMirror, subscriptions: SubscriptionMirror) {
+    this.#context = context;
+    this.#invoices = invoices;
+    this.#subscriptions = subscriptions;
   }
 
   /** For a payment intent whose invoice is unknown. */
   async findByPayment(processorPaymentIntentId: string): Promise<SubscriptionCharge | undefined> {
-    const invoiceId = await this.#parts.processor.invoices.findOfPayment(processorPaymentIntentId);
+    const invoiceId = await this.#context.processor.invoices.findOfPayment(processorPaymentIntentId);
     return invoiceId === null ? undefined : this.findByInvoice(invoiceId);
   }
 
@@ -44,12 +42,11 @@ export class SubscriptionCharges {
    * invoice whose customer has no row belongs to another application.
    */
   async findByInvoice(processorInvoiceId: string): Promise<SubscriptionCharge | undefined> {
-    const { invoices, subscriptions } = this.#parts;
-    const invoice = await invoices.findOrRefresh(processorInvoiceId);
+    const invoice = await this.#invoices.findOrRefresh(processorInvoiceId);
     if (invoice === undefined || invoice.customerId === null) return undefined;
     const { processorSubscriptionId } = invoice;
     if (processorSubscriptionId === null) return undefined;
-    const subscription = await subscriptions.findOrRefresh(processorSubscriptionId);
+    const subscription = await this.#subscriptions.findOrRefresh(processorSubscriptionId);
     return (
       subscription && { customerId: subscription.customerId, processorInvoiceId, processorSubscriptionId }
     );

@@ -1,13 +1,13 @@
 import type { Plan, PlanFacts } from '#core/model/plan.ts';
 import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import { type CheckedOperation, lookUpOf, ofSameRequest } from '#engine/idempotency/operation.ts';
-import type { MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import { untilSettled } from '#engine/mirrors/refresh.ts';
 import type { PlanValues } from '#processor/port/processor.ts';
 import { type PlanMirror, toPlan } from './plan-mirror.ts';
 import type { PlanStore } from './plan-store.ts';
 
-export interface PlanParts extends MirrorParts {
+export interface PlanParts extends MirrorContext {
   readonly idempotency: IdempotencyService;
   readonly store: PlanStore;
   readonly mirror: PlanMirror;

@@ -19,17 +19,13 @@ import {
   type RowStore,
   withRecovery,
 } from '#engine/mirrors/apply-facts.ts';
-import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { Mirror, MirrorContext } from '#engine/mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '#engine/mirrors/refresh.ts';
 import { planView } from './plan-fields.ts';
-import type { PlanStore } from './plan-store.ts';
+import { PlanStore } from './plan-store.ts';
 
 /** A product usually has a few prices. A product with hundreds must not use up the rate limit of the processor. */
 const refreshesAtOnce = 4;
-
-interface PlanMirrorParts extends MirrorParts {
-  readonly store: PlanStore;
-}
 
 /** Plans, each of which is a product and a price at the processor. The key of a plan is the id of its price. */
 export class PlanMirror implements Mirror<PlanFacts> {
@@ -37,11 +33,12 @@ export class PlanMirror implements Mirror<PlanFacts> {
   /** An event contains either the product or the price of a plan. */
   readonly products: Mirror<ProductFacts>;
   readonly prices: Mirror<PriceFacts>;
-  readonly #parts: PlanMirrorParts;
+  readonly #context: MirrorContext;
+  readonly #store = new PlanStore();
 
-  constructor(parts: PlanMirrorParts) {
-    const { store } = parts;
-    this.#parts = parts;
+  constructor(context: MirrorContext) {
+    this.#context = context;
+    const store = this.#store;
     const byProduct: RowStore<Plan> = {
       lockByKeys: (tx, keys) => store.lockByProductIds(tx, keys),
       update: (tx, changes) => store.update(tx, changes),
@@ -67,7 +64,7 @@ export class PlanMirror implements Mirror<PlanFacts> {
   }
 
   apply(tx: Transaction, facts: readonly PlanFacts[], source: Source): Promise<Applied> {
-    return this.#apply(tx, this.#parts.store, facts, {
+    return this.#apply(tx, this.#store, facts, {
       source,
       keyOf: (item: Plan | PlanFacts) => priceKeyOf('price' in item ? item.price : item),
       take: takePlanFacts,
@@ -76,8 +73,8 @@ export class PlanMirror implements Mirror<PlanFacts> {
   }
 
   async refresh(key: string): Promise<Applied> {
-    const { database, store, processor } = this.#parts;
-    const [row] = await store.findByKeys(database, [key]);
+    const { database, processor } = this.#context;
+    const [row] = await this.#store.findByKeys(database, [key]);
     const facts = await processor.plans.read(key);
     if (row === undefined) return facts === null ? ignoredAll(key) : this.#recoverFrom(facts, key);
     if (facts === null) return unknownToProcessor;
@@ -89,8 +86,8 @@ export class PlanMirror implements Mirror<PlanFacts> {
    * false if the price is not a Till plan.
    */
   async recover(processorPriceId: string): Promise<boolean> {
-    const { database, store, processor } = this.#parts;
-    if ((await store.findByKeys(database, [processorPriceId])).length > 0) return true;
+    const { database, processor } = this.#context;
+    if ((await this.#store.findByKeys(database, [processorPriceId])).length > 0) return true;
     const facts = await processor.plans.read(processorPriceId);
     if (facts === null) return false;
     return (await this.#recoverFrom(facts, processorPriceId)).ignored.length === 0;
@@ -98,11 +95,11 @@ export class PlanMirror implements Mirror<PlanFacts> {
 
   /** Creates rows for plans that carry a Till id and have no row. Leaves out prices that cannot be a Till plan. */
   async record(tx: Transaction, facts: readonly PlanFacts[]): Promise<readonly Plan[]> {
-    const now = this.#parts.clock.now();
+    const now = this.#context.clock.now();
     const plans = facts.flatMap((one) =>
       isOurId(one.price.localId) ? (toPlan(one.price.localId, one, now) ?? []) : [],
     );
-    const created = await this.#parts.store.insert(tx, plans);
+    const created = await this.#store.insert(tx, plans);
     for (const { processorPriceId, processorProductId, productAsOf, priceAsOf } of created)
       tx.late.push(
         { key: processorPriceId, since: priceAsOf },
@@ -112,12 +109,12 @@ export class PlanMirror implements Mirror<PlanFacts> {
   }
 
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Plan[]> {
-    return this.#parts.store.findByKeys(db, keys);
+    return this.#store.findByKeys(db, keys);
   }
 
   /** The plans of these prices, by price id. */
   async find(db: Queryable, processorPriceIds: readonly string[]): Promise<ReadonlyMap<string, Plan>> {
-    const plans = await this.#parts.store.findByKeys(db, processorPriceIds);
+    const plans = await this.#store.findByKeys(db, processorPriceIds);
     return new Map(plans.map((plan) => [plan.processorPriceId, plan]));
   }
 
@@ -127,7 +124,7 @@ export class PlanMirror implements Mirror<PlanFacts> {
     products: readonly ProductFacts[],
     prices: readonly PriceFacts[],
   ): Promise<void> {
-    await this.#parts.store.lock(tx, products.map(productKeyOf), prices.map(priceKeyOf));
+    await this.#store.lock(tx, products.map(productKeyOf), prices.map(priceKeyOf));
   }
 
   /**
@@ -142,7 +139,7 @@ export class PlanMirror implements Mirror<PlanFacts> {
   ): Promise<Applied> {
     const rows = await lockRows(tx, store, facts, keyOf);
     const lost = rows.unknown.filter((first) => isOurId(localIdOf(first))).map(keyOf);
-    const { clock } = this.#parts;
+    const { clock } = this.#context;
     const folding = { rows, inserted: undefined, source, keyOf, take, view: planView, now: clock.now() };
     const { applied } = await applyToRows(tx, store, folding);
     return withRecovery(applied, { lost });
@@ -152,16 +149,16 @@ export class PlanMirror implements Mirror<PlanFacts> {
    * If another refresh has created the row meanwhile, the row may be older than these facts and needs another refresh.
    */
   async #recoverFrom(facts: PlanFacts, key: string): Promise<Applied> {
-    const { database, store } = this.#parts;
+    const { database } = this.#context;
     const created = await database.transaction((tx) => this.record(tx, [facts]));
     if (created.length > 0) return { ...nothingApplied, changed: [key] };
-    const rows = await store.findByKeys(database, [facts.price.processorPriceId]);
+    const rows = await this.#store.findByKeys(database, [facts.price.processorPriceId]);
     return rows.length > 0 ? { ...nothingApplied, unsettled: [key] } : ignoredAll(key);
   }
 
   async #refreshByProduct(processorProductId: string): Promise<Applied> {
-    const { database, store, processor } = this.#parts;
-    const rows = await store.findByProductIds(database, [processorProductId]);
+    const { database, processor } = this.#context;
+    const rows = await this.#store.findByProductIds(database, [processorProductId]);
     // The prices of one product can be several plans, if Till did not create the product.
     const refreshed: Applied[] = [];
     await inLanes(rows, refreshesAtOnce, async ({ processorPriceId }) => {

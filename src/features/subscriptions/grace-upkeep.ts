@@ -1,6 +1,6 @@
 import { runAs } from '#core/platform/cause.ts';
 import type { ProcessorClock } from '#core/platform/clock.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 
 /** Few enough that a transaction takes milliseconds and holds few locks. */
@@ -12,24 +12,38 @@ interface SubscriptionRow {
   readonly id: string;
 }
 
-interface UpkeepParts extends Pick<PlatformParts, 'database'> {
-  readonly processorClock: ProcessorClock;
-  readonly graces: {
+/** Passes subscriptions to the outbox whose entitlement ends with time alone, without a write. */
+export class GraceUpkeep {
+  readonly #context: Pick<Platform, 'database'>;
+  readonly #processorClock: ProcessorClock;
+  readonly #graces: {
     listEndedGrace(db: Queryable, now: Date, limit: number): Promise<readonly string[]>;
   };
-  readonly subscriptions: {
+  readonly #subscriptions: {
     find(tx: Transaction, ids: readonly string[]): Promise<readonly SubscriptionRow[]>;
     listPastDueAfter(tx: Transaction, id: string | null, limit: number): Promise<readonly SubscriptionRow[]>;
   };
-}
-
-/** Passes subscriptions to the outbox whose entitlement ends with time alone, without a write. */
-export class GraceUpkeep {
-  readonly #parts: UpkeepParts;
   #isGraceChecked = false;
 
-  constructor(parts: UpkeepParts) {
-    this.#parts = parts;
+  constructor(
+    context: Pick<Platform, 'database'>,
+    processorClock: ProcessorClock,
+    graces: {
+      listEndedGrace(db: Queryable, now: Date, limit: number): Promise<readonly string[]>;
+    },
+    subscriptions: {
+      find(tx: Transaction, ids: readonly string[]): Promise<readonly SubscriptionRow[]>;
+      listPastDueAfter(
+        tx: Transaction,
+        id: string | null,
+        limit: number,
+      ): Promise<readonly SubscriptionRow[]>;
+    },
+  ) {
+    this.#context = context;
+    this.#processorClock = processorClock;
+    this.#graces = graces;
+    this.#subscriptions = subscriptions;
   }
 
   /** Writes the events of subscriptions whose grace period has ended. */
@@ -38,25 +52,25 @@ export class GraceUpkeep {
   }
 
   async #writeDue(signal: AbortSignal | undefined): Promise<void> {
-    const { database, graces, subscriptions, processorClock } = this.#parts;
-    const now = await processorClock.read();
+    const { database } = this.#context;
+    const now = await this.#processorClock.read();
     if (!this.#isGraceChecked) await this.#checkGrace(signal);
     for (let batch = 0; batch < dueBatchesMax && !signal?.aborted; batch += 1) {
-      const ids = await graces.listEndedGrace(database, now, objectsPerBatch);
+      const ids = await this.#graces.listEndedGrace(database, now, objectsPerBatch);
       if (ids.length > 0)
-        await database.transaction(async (tx) => passOn(tx, await subscriptions.find(tx, ids)));
+        await database.transaction(async (tx) => passOn(tx, await this.#subscriptions.find(tx, ids)));
       if (ids.length < objectsPerBatch) return;
     }
   }
 
   /** The setting of the grace period may have changed since the last start. */
   async #checkGrace(signal: AbortSignal | undefined): Promise<void> {
-    const { database, subscriptions } = this.#parts;
+    const { database } = this.#context;
     let last: string | null = null;
     for (;;) {
       if (signal?.aborted) return;
       const rows: readonly SubscriptionRow[] = await database.transaction(async (tx) =>
-        passOn(tx, await subscriptions.listPastDueAfter(tx, last, objectsPerBatch)),
+        passOn(tx, await this.#subscriptions.listPastDueAfter(tx, last, objectsPerBatch)),
       );
       if (rows.length < objectsPerBatch) break;
       last = rows.at(-1)?.id ?? null;

@@ -24,7 +24,7 @@ import {
   lockRows,
   withRecovery,
 } from '#engine/mirrors/apply-facts.ts';
-import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { Mirror, MirrorContext } from '#engine/mirrors/mirror.ts';
 import {
   findOrRefresh,
   ignoredAll,
@@ -37,14 +37,7 @@ import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
 import { subscriptionView } from './subscription-fields.ts';
-import type { SubscriptionStore } from './subscription-store.ts';
-
-interface SubscriptionMirrorParts extends MirrorParts {
-  readonly store: SubscriptionStore;
-  readonly customers: CustomerMirror;
-  readonly lostCustomers: LostCustomers;
-  readonly plans: PlanMirror;
-}
+import { SubscriptionStore } from './subscription-store.ts';
 
 export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   readonly resource = 'subscription';
@@ -56,10 +49,22 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   readonly ofVoidedInvoices: Mirror<ChangedSubscriptionFacts>;
   /** For events about payment methods that can no longer be used. The key is the key of the customer. */
   readonly ofDetachedMethods: Mirror<DetachedMethodFacts>;
-  readonly #parts: SubscriptionMirrorParts;
+  readonly #context: MirrorContext;
+  readonly #store = new SubscriptionStore();
+  readonly #customers: CustomerMirror;
+  readonly #lostCustomers: LostCustomers;
+  readonly #plans: PlanMirror;
 
-  constructor(parts: SubscriptionMirrorParts) {
-    this.#parts = parts;
+  constructor(
+    context: MirrorContext,
+    customers: CustomerMirror,
+    lostCustomers: LostCustomers,
+    plans: PlanMirror,
+  ) {
+    this.#context = context;
+    this.#customers = customers;
+    this.#lostCustomers = lostCustomers;
+    this.#plans = plans;
     this.changed = {
       resource: 'subscription',
       keyOf: this.keyOf,
@@ -96,13 +101,13 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   }
 
   async refresh(key: string): Promise<Applied> {
-    const { database, store, processor, lostCustomers } = this.#parts;
-    const [row] = await store.findByKeys(database, [key]);
+    const { database, processor } = this.#context;
+    const [row] = await this.#store.findByKeys(database, [key]);
     const facts = (await processor.subscriptions.read(key))?.subscription;
     if (facts === undefined) return row === undefined ? ignoredAll(key) : unknownToProcessor;
     // A subscription without a Till id belongs to Till if its customer and its plan do.
     const isLost = row === undefined && isOurId(facts.localId);
-    if (isLost && !(await lostCustomers.recover(facts))) return ignoredAll(key);
+    if (isLost && !(await this.#lostCustomers.recover(facts))) return ignoredAll(key);
     await this.#recoverPlans(facts);
     // Recovery is done, so objects that are still lost do not cause another refresh.
     const { applied } = await database.transaction((tx) => this.#apply(tx, [facts], revisionsOf(key, row)));
@@ -110,7 +115,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   }
 
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Subscription[]> {
-    return this.#parts.store.findByKeys(db, keys);
+    return this.#store.findByKeys(db, keys);
   }
 
   /** The Till plans that the subscription bills, by the ids of their prices. */
@@ -118,23 +123,23 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     db: Queryable,
     facts: SubscriptionFacts,
   ): Promise<(processorPriceId: string) => Plan | undefined> {
-    const plans = await this.#parts.plans.find(db, pricesOf(facts));
+    const plans = await this.#plans.find(db, pricesOf(facts));
     return (processorPriceId) => plans.get(processorPriceId);
   }
 
   /** The row, which is created first if it is missing. Undefined if the subscription does not belong to Till. */
   findOrRefresh(key: string): Promise<Subscription | undefined> {
-    const find = () => this.findByKeys(this.#parts.database, [key]);
+    const find = () => this.findByKeys(this.#context.database, [key]);
     return findOrRefresh(find, () => this.refresh(key));
   }
 
   /** The keys of subscriptions whose period ended without an event. */
   listStale(limit: number): Promise<readonly string[]> {
-    return this.#parts.store.listStale(this.#parts.database, limit);
+    return this.#store.listStale(this.#context.database, limit);
   }
 
   async markChecked(key: string): Promise<void> {
-    await this.#parts.store.markChecked(this.#parts.database, key);
+    await this.#store.markChecked(this.#context.database, key);
   }
 
   async #apply(
@@ -142,21 +147,21 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     facts: readonly SubscriptionFacts[],
     source: Source,
   ): Promise<{ readonly applied: Applied; readonly planOf: PlanOf }> {
-    const { store, plans, clock, customers } = this.#parts;
+    const { clock } = this.#context;
     const prices = facts.flatMap(pricesOf);
     const { keyOf } = this;
     const [found, rows] = await Promise.all([
-      plans.find(tx, prices),
-      lockRows<Subscription, SubscriptionFacts>(tx, store, facts, keyOf),
+      this.#plans.find(tx, prices),
+      lockRows<Subscription, SubscriptionFacts>(tx, this.#store, facts, keyOf),
     ]);
     const planOf: PlanOf = (processorPriceId) => found.get(processorPriceId);
     const now = clock.now();
     const inserted = await this.#insert(tx, rows.unknown, planOf, now);
     const take: Take<Subscription, SubscriptionFacts> = (subscription, next, origin, at) =>
       takeSubscriptionFacts(subscription, next, planOf, origin, at);
-    const beforeWrite = (written: readonly OwnedChange[]) => customers.hold(tx, written);
+    const beforeWrite = (written: readonly OwnedChange[]) => this.#customers.hold(tx, written);
     const folding = { rows, inserted, source, keyOf, take, view, now, beforeWrite };
-    const { applied } = await applyToRows(tx, store, folding);
+    const { applied } = await applyToRows(tx, this.#store, folding);
     const partial = new Set(rows.unknown.filter(({ hasMoreItems }) => hasMoreItems).map(keyOf));
     const created = inserted?.created.map(keyOf) ?? [];
     const lost = [
@@ -167,7 +172,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   }
 
   async #toRefresh(tx: Transaction, keys: readonly string[]): Promise<Applied> {
-    const known = new Set((await this.#parts.store.findByKeys(tx, keys)).map(this.keyOf));
+    const known = new Set((await this.#store.findByKeys(tx, keys)).map(this.keyOf));
     return {
       ...nothingApplied,
       ignored: keys.filter((key) => !known.has(key)),
@@ -177,7 +182,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
 
   async #withoutMethods(tx: Transaction, facts: readonly DetachedMethodFacts[]): Promise<Applied> {
     const keys = [...new Set(facts.map(({ processorCustomerId }) => processorCustomerId))];
-    const open = await this.#parts.store.listOpenWithMethod(tx, keys);
+    const open = await this.#store.listOpenWithMethod(tx, keys);
     const isUsed = (one: DetachedMethodFacts) =>
       open.some(
         ({ processorCustomerId, defaultPaymentMethodId }) =>
@@ -197,16 +202,16 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     restores: (status: SubscriptionStatus) => boolean = () => true,
   ): Promise<Applied> {
     const applied = await this.refresh(key);
-    const [row] = await this.#parts.store.findByKeys(this.#parts.database, [key]);
+    const [row] = await this.#store.findByKeys(this.#context.database, [key]);
     if (row !== undefined && restores(row.status))
-      await this.#parts.processor.subscriptionChanges.restoreUnbilled(row);
+      await this.#context.processor.subscriptionChanges.restoreUnbilled(row);
     return applied;
   }
 
   /** Refreshes the open subscriptions of a customer that have a payment method of their own. */
   async #refreshWithMethod(processorCustomerId: string): Promise<Applied> {
-    const { database, store } = this.#parts;
-    const open = await store.listOpenWithMethod(database, [processorCustomerId]);
+    const { database } = this.#context;
+    const open = await this.#store.listOpenWithMethod(database, [processorCustomerId]);
     const changed: string[] = [];
     for (const { processorSubscriptionId } of open)
       await untilSettled(async () => {
@@ -224,9 +229,8 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     planOf: PlanOf,
     now: Date,
   ): Promise<Inserted<Subscription> | undefined> {
-    const { store, customers } = this.#parts;
     if (unknown.length === 0) return undefined;
-    const owners = await customers.find(
+    const owners = await this.#customers.find(
       tx,
       unknown.map(({ processorCustomerId }) => processorCustomerId),
     );
@@ -237,22 +241,21 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
       if (customer === undefined || plan === undefined) return [];
       return [toSubscription(facts, { customerId: customer.id, planId: plan.id, planOf, now })];
     });
-    customers.hold(
+    this.#customers.hold(
       tx,
       subscriptions.map((after) => ({ after })),
     );
-    await store.insert(tx, subscriptions);
+    await this.#store.insert(tx, subscriptions);
     return { created: subscriptions, lost: [] };
   }
 
   async #recoverPlans({ items, pendingChange }: SubscriptionFacts): Promise<void> {
-    const { plans } = this.#parts;
     for (const { planLocalId, processorPriceId } of items)
-      if (isOurId(planLocalId)) await plans.recover(processorPriceId);
+      if (isOurId(planLocalId)) await this.#plans.recover(processorPriceId);
     // A schedule names the price without its Till id. Prices that the subscription has now were looked at above.
     const current = new Set(items.map(({ processorPriceId }) => processorPriceId));
     for (const { processorPriceId } of pendingChange?.items ?? [])
-      if (!current.has(processorPriceId)) await plans.recover(processorPriceId);
+      if (!current.has(processorPriceId)) await this.#plans.recover(processorPriceId);
   }
 }
 

@@ -8,7 +8,7 @@ import { isGrouped } from '#core/model/plan.ts';
 import { hasEnded, type Subscription, type SubscriptionFacts } from '#core/model/subscription.ts';
 import { inLanes } from '#core/platform/lanes.ts';
 import { PacedCalls } from '#core/platform/paced-calls.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { SharedReads } from '#core/platform/shared-statement.ts';
 import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import type { OperationResult } from '#engine/idempotency/operation.ts';
@@ -48,7 +48,7 @@ import {
  */
 const concurrentReadsMax = 5;
 
-interface SubscriptionServiceParts extends SubscriptionParts, PayParts, Pick<PlatformParts, 'logger'> {
+interface SubscriptionServiceParts extends SubscriptionParts, PayParts, Pick<Platform, 'logger'> {
   readonly idempotency: IdempotencyService;
 }
 

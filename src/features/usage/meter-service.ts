@@ -2,7 +2,7 @@ import { Failure, requireFound } from '#core/errors.ts';
 import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
 import type { Meter } from '#core/model/meter.ts';
 import { auditOperation } from '#core/platform/cause.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import { type LocalOperation, localOperation } from '#engine/idempotency/local-operation.ts';
@@ -13,7 +13,7 @@ import type { MeterStore, NewMeter } from './meter-store.ts';
 /** Entitlements show every active meter, and every batch of usage reads all of them. */
 const metersMax = 100;
 
-interface MeterParts extends Pick<PlatformParts, 'database' | 'clock'> {
+interface MeterParts extends Pick<Platform, 'database' | 'clock'> {
   readonly store: MeterStore;
   readonly idempotency: IdempotencyService;
 }

@@ -1,11 +1,11 @@
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { UsageCheckStore, WrongCounter } from './usage-check-store.ts';
 
 /** Few enough that a statement holds its locks for milliseconds, unless a customer has very many events. */
 const customersPerBatch = 100;
 const dayMs = 86_400_000;
 
-interface CheckParts extends Pick<PlatformParts, 'database' | 'clock'> {
+interface CheckParts extends Pick<Platform, 'database' | 'clock'> {
   readonly store: UsageCheckStore;
   readonly usageRetentionDays: number;
 }

@@ -1,6 +1,6 @@
 import { currentCause } from '#core/platform/cause.ts';
 import type { ProcessorClock } from '#core/platform/clock.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import type { Outbox } from '#engine/events/outbox/outbox.ts';
 import type { CustomerTerms, EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
@@ -25,7 +25,7 @@ import type { UsageStore } from './usage-store.ts';
 /** How long the ids of events are remembered. */
 const lateMax = 35n * 86_400_000_000n;
 
-export interface UsageParts extends Pick<PlatformParts, 'database' | 'clock' | 'metrics'> {
+export interface UsageParts extends Pick<Platform, 'database' | 'clock' | 'metrics'> {
   readonly store: UsageStore;
   readonly periods: UsagePeriodStore;
   readonly meters: MeterStore;

@@ -1,6 +1,6 @@
 import type { Applied } from '#core/model/facts.ts';
 import { inLanes } from '#core/platform/lanes.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Database, Queryable, Transaction } from '#core/platform/postgres.ts';
 import { nothingApplied } from '#engine/mirrors/refresh.ts';
 import type { Stage } from '#engine/sync/import-stage.ts';
@@ -10,7 +10,7 @@ import { completeItems } from './complete-items.ts';
 import { noCounts, type Skip } from './import-progress.ts';
 import { callsAtOnce, type PageOutcome, type SavePage } from './stage.ts';
 
-interface PageParts extends Pick<PlatformParts, 'database' | 'logger'> {
+interface PageParts extends Pick<Platform, 'database' | 'logger'> {
   readonly isDryRun: boolean;
 }
 

@@ -1,7 +1,7 @@
 import { isOutageOfAll } from '#core/errors.ts';
 import type { PlanFacts } from '#core/model/plan.ts';
 import type { Subscription, SubscriptionFacts } from '#core/model/subscription.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { refreshObject } from '#engine/sync/refresh-object.ts';
 import type { Mirrors } from '#features/mirrors.ts';
 import type { PlanService } from '#features/plans/plan-service.ts';
@@ -52,7 +52,7 @@ interface Exception {
   readonly reason: string;
 }
 
-export interface AuditParts extends Pick<PlatformParts, 'database' | 'logger'> {
+export interface AuditParts extends Pick<Platform, 'database' | 'logger'> {
   readonly processor: Processor;
   readonly mirrors: Mirrors;
   readonly plans: Pick<PlanService, 'list'>;

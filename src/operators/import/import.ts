@@ -1,7 +1,7 @@
 import type { CustomerFacts } from '#core/model/customer.ts';
 import { runAs } from '#core/platform/cause.ts';
 import { newId } from '#core/platform/id.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import type { ImportFacts, Stage } from '#engine/sync/import-stage.ts';
 import type { Job, JobRun } from '#engine/sync/job.ts';
@@ -49,7 +49,7 @@ interface ImportedList {
   open(facts: ImportFacts): Stage<unknown>;
 }
 
-interface ImportParts extends AuditParts, Pick<PlatformParts, 'clock'> {
+interface ImportParts extends AuditParts, Pick<Platform, 'clock'> {
   readonly job: Job;
   readonly store: ImportStore;
   readonly customers: Pick<CustomerService, 'adoptExternalId'>;

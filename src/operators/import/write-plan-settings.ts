@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Plan, PlanFacts } from '#core/model/plan.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { refreshObject } from '#engine/sync/refresh-object.ts';
 import type { Mirrors } from '#features/mirrors.ts';
 import { objectMissing } from '#processor/port/attempt.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import { missingSettings, type PlanSettings, withSettings } from './plan-settings.ts';
 
-interface SettingsParts extends Pick<PlatformParts, 'database' | 'logger'> {
+interface SettingsParts extends Pick<Platform, 'database' | 'logger'> {
   readonly processor: Pick<Processor, 'plans'>;
   readonly mirrors: Pick<Mirrors, 'plans'>;
 }

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Failure } from '#core/errors.ts';
 import { type Caller, idInKey } from '#core/model/api-key.ts';
 import type { KeyUse } from '#core/model/audit-entry.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { KeyStore, ValidKey } from './key-store.ts';
 
 /**
@@ -24,7 +24,7 @@ export interface FirstUse {
   readonly use: KeyUse;
 }
 
-interface CacheParts extends Pick<PlatformParts, 'database' | 'clock'> {
+interface CacheParts extends Pick<Platform, 'database' | 'clock'> {
   readonly store: Pick<KeyStore, 'listValid'>;
   /** Writes when API keys were used, and who first used those that were never used before. */
   readonly recordUses: (

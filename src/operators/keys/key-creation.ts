@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { Failure, invalidRequest, requireFound } from '#core/errors.ts';
 import { type KeyValues, type StoredKey, secretBytes, writeKey } from '#core/model/api-key.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { type LocalOperation, localOperation } from '#engine/idempotency/local-operation.ts';
 import type { KeyStore } from './key-store.ts';
 
@@ -11,7 +11,7 @@ import type { KeyStore } from './key-store.ts';
  */
 const validKeysMax = 1_000;
 
-export interface KeyParts extends Pick<PlatformParts, 'database' | 'clock'> {
+export interface KeyParts extends Pick<Platform, 'database' | 'clock'> {
   readonly store: KeyStore;
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { Failure } from '#core/errors.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import {
   isLockTimeout,
   isSerializationFailure,
@@ -58,7 +58,7 @@ interface EventReader {
   ): Promise<readonly CountedEvent[]>;
 }
 
-interface FollowerParts extends Pick<PlatformParts, 'database' | 'logger'> {
+interface FollowerParts extends Pick<Platform, 'database' | 'logger'> {
   readonly store: OverviewStore;
   readonly moves: Pick<MoveStore, 'add' | 'moveBackToToday'>;
   readonly events: EventReader;

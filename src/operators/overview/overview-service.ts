@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import type { WebhookBacklog } from '#core/model/webhook-event.ts';
 import { dayOf } from '#core/platform/day.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Queryable } from '#core/platform/postgres.ts';
 import type { TimeZone } from '#core/platform/time-zone.ts';
 import { type IdCursorPage, pageById, type WalkRequest } from '#engine/mirrors/id-cursor.ts';
@@ -18,7 +18,7 @@ import type { CellRange, OverviewProgress, OverviewStore } from './overview-stor
 /** Cursors have microseconds. */
 const microsPerMs = 1_000n;
 
-interface OverviewParts extends Pick<PlatformParts, 'database' | 'clock'> {
+interface OverviewParts extends Pick<Platform, 'database' | 'clock'> {
   readonly store: OverviewStore;
   readonly moves: MoveStore;
   readonly follower: OverviewFollower;

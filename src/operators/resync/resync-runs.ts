@@ -1,14 +1,14 @@
 import { Failure } from '#core/errors.ts';
 import { auditOperation } from '#core/platform/cause.ts';
 import { newId } from '#core/platform/id.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { WorkDoor } from '#core/platform/work-door.ts';
 import type { Job, JobRun } from '#engine/sync/job.ts';
 import type { Resync, ResyncProgress } from './resync.ts';
 import type { ResyncRun } from './resync-run.ts';
 import type { ResyncRunStore } from './resync-run-store.ts';
 
-interface RunParts extends Pick<PlatformParts, 'database' | 'clock' | 'logger'> {
+interface RunParts extends Pick<Platform, 'database' | 'clock' | 'logger'> {
   readonly job: Job;
   readonly store: ResyncRunStore;
   readonly resync: Pick<Resync, 'all' | 'ofCustomer'>;

@@ -4,7 +4,7 @@ import type { Resource } from '#core/model/facts.ts';
 import { runAs } from '#core/platform/cause.ts';
 import { repeatCollisions } from '#core/platform/collisions.ts';
 import { isUuid } from '#core/platform/id.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { CountedRows } from '#engine/mirrors/list.ts';
 import { correctListTotals, type TotalCorrection } from '#engine/mirrors/list-totals.ts';
 import type { Mirror } from '#engine/mirrors/mirror.ts';
@@ -21,7 +21,7 @@ export interface ResyncedList extends Pick<ComparedList<never>, 'isOfCustomer' |
   unlisted(scope: ResyncScope): AsyncIterable<UnlistedObjects>;
 }
 
-interface ResyncParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
+interface ResyncParts extends Pick<Platform, 'database' | 'logger' | 'metrics'> {
   /** An object comes after those that it depends on. */
   readonly lists: readonly ResyncedList[];
   readonly lostCustomers: LostCustomers;

@@ -1,5 +1,5 @@
 import { isGone, type OwnerLock } from '#core/platform/owner-lock.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { shareConcurrent } from '#core/platform/share-concurrent.ts';
 import type { WorkDoor } from '#core/platform/work-door.ts';
 import { type ResetState, resetChannel, type SandboxResetStore } from './sandbox-reset-store.ts';
@@ -7,7 +7,7 @@ import { type ResetState, resetChannel, type SandboxResetStore } from './sandbox
 /** Notices arrive at once. This check covers lost ones, and a process that died. It costs one small statement. */
 const lookDelayMs = 200;
 
-export interface ResetWatchParts extends Pick<PlatformParts, 'database' | 'logger'> {
+export interface ResetWatchParts extends Pick<Platform, 'database' | 'logger'> {
   readonly ownerLock: Pick<OwnerLock, 'owner' | 'listen'>;
   readonly store: SandboxResetStore;
   readonly door: WorkDoor;

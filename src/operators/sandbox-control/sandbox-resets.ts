@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Failure } from '#core/errors.ts';
 import { auditOperation } from '#core/platform/cause.ts';
 import { listAlive, type OwnerLock } from '#core/platform/owner-lock.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { isLockTimeout } from '#core/platform/postgres.ts';
 import { WorkDoor } from '#core/platform/work-door.ts';
 import { ResetWatch, type ResetWatchParts } from './reset-watch.ts';
@@ -14,7 +14,7 @@ const pauseMsMax = 10_000;
 /** Processes pause within milliseconds. */
 const lookDelayMs = 10;
 
-interface SandboxResetParts extends Pick<PlatformParts, 'database' | 'logger'> {
+interface SandboxResetParts extends Pick<Platform, 'database' | 'logger'> {
   readonly ownerLock: Pick<OwnerLock, 'owner' | 'listen'>;
   readonly sandbox: SandboxControl;
   /** Whether the sandbox is part of this service, so that no other service uses it. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { ApiGuard, ApiKeyRing } from '#http/access/api-guard.ts';
 import type { AuditLog } from '#operators/audit/audit-log.ts';
 import { registerConsoleRoutes } from '#operators/console/console-routes.ts';
@@ -13,7 +13,7 @@ import { callbackPath, registerSignInRoutes } from '#operators/console/sign-in/s
 import type { KeyService } from '#operators/keys/key-service.ts';
 import type { ConsoleConfig } from './config.ts';
 
-interface ConsoleParts extends Pick<PlatformParts, 'database' | 'clock' | 'logger'> {
+interface ConsoleParts extends Pick<Platform, 'database' | 'clock' | 'logger'> {
   readonly config: ConsoleConfig;
   readonly timeZone: string;
   readonly ring: ApiKeyRing;

@@ -1,5 +1,5 @@
 import type { ProcessorClock } from '#core/platform/clock.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Tracer } from '#core/platform/tracing.ts';
 import { DeliveryDispatcher } from '#engine/events/deliveries/delivery-dispatcher.ts';
 import { DeliveryListStore } from '#engine/events/deliveries/delivery-list-store.ts';
@@ -23,7 +23,7 @@ import { SubscriptionLinks } from '#features/subscriptions/subscription-links.ts
 import type { Stores } from './compose-mirrors.ts';
 import type { EventConfig } from './config.ts';
 
-interface EventParts extends Pick<PlatformParts, 'database'> {
+interface EventParts extends Pick<Platform, 'database'> {
   readonly processorClock: ProcessorClock;
   readonly stores: Stores;
   readonly kinds: readonly ObjectKind[];
@@ -40,12 +40,7 @@ export function composeEvents({ database, processorClock, stores, kinds }: Event
   });
   const eventFeed = new EventFeed({ database, store: new EventStore() });
   database.setBeforeCommit(outbox);
-  const eventUpkeep = new GraceUpkeep({
-    database,
-    graces: store,
-    processorClock,
-    subscriptions: stores.subscriptions,
-  });
+  const eventUpkeep = new GraceUpkeep({ database }, processorClock, store, stores.subscriptions);
   return { outbox, eventUpkeep, eventFeed };
 }
 
@@ -59,7 +54,7 @@ export interface EventSettings extends EventConfig {
   readonly retryDelayMs?: number | undefined;
 }
 
-interface EndpointParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics' | 'ownerLock'> {
+interface EndpointParts extends Platform {
   readonly idempotency: IdempotencyService;
   readonly tracer?: Tracer | undefined;
   readonly events: EventSettings;
@@ -85,9 +80,9 @@ export function composeEndpoints(parts: EndpointParts) {
   const onChanged = () => dispatcher.endpointsChanged();
   const checked = { addresses, addressPolicy: settings };
   const endpoints = new EndpointService({ ...shared, ...checked, store, deliveryList, onChanged });
-  const events = new EventService({ ...shared, endpoints: store, deliveryList, onChanged });
+  const events = new EventService(shared, onChanged);
   const measureDeliveries = async () =>
     metrics.eventDeliveryAge.set(await deliveryList.oldestUndeliveredSeconds(database));
-  const secretUpkeep = new SecretUpkeep({ ...shared, store });
+  const secretUpkeep = new SecretUpkeep(shared, shared.secrets);
   return { endpoints, events, dispatcher, secretUpkeep, measureDeliveries };
 }

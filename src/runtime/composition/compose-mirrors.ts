@@ -1,6 +1,5 @@
-import type { PlatformParts } from '#core/platform/parts.ts';
 import { eraseOwned } from '#engine/mirrors/erased-store.ts';
-import type { MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import { CheckoutMirror } from '#features/checkouts/checkout-mirror.ts';
 import { CheckoutStore } from '#features/checkouts/checkout-store.ts';
 import { CustomerMirror } from '#features/customers/customer-mirror.ts';
@@ -40,38 +39,28 @@ export function composeStores() {
   };
 }
 
-type ComposedParts = MirrorParts & Pick<PlatformParts, 'logger' | 'metrics'>;
-
 /** The mirrors of one processor. Several sets of mirrors can work on the same rows. */
-export function composeMirrors(parts: ComposedParts, stores: Stores) {
-  const customers = new CustomerMirror({
-    ...parts,
-    store: stores.customers,
-    externalIds: stores.externalIds,
-    onRecovered: (tx, recovered) => invoices.attach(tx, recovered),
-    eraseOwned: (tx, customerIds) => eraseOwned(tx, ownedRows, customerIds),
-  });
-  const lostCustomers = new LostCustomers({ ...parts, mirror: customers });
-  const plans = new PlanMirror({ ...parts, store: stores.plans });
-  const shared = { ...parts, customers, lostCustomers, plans };
-  const subscriptions = new SubscriptionMirror({ ...shared, store: stores.subscriptions });
-  const invoices = new InvoiceMirror({ ...shared, store: stores.invoices });
-  const subscriptionCharges = new SubscriptionCharges({ ...shared, subscriptions, invoices });
+export function composeMirrors(context: MirrorContext, stores: Stores) {
+  const customers = new CustomerMirror(
+    context,
+    (tx, recovered) => invoices.attach(tx, recovered),
+    (tx, customerIds) => eraseOwned(tx, ownedRows, customerIds),
+  );
+  const lostCustomers = new LostCustomers(context, customers);
+  const plans = new PlanMirror(context);
+  const shared = { ...context, customers, lostCustomers, plans };
+  const subscriptions = new SubscriptionMirror(context, customers, lostCustomers, plans);
+  const invoices = new InvoiceMirror(context, customers, lostCustomers);
+  const subscriptionCharges = new SubscriptionCharges(context, invoices, subscriptions);
   const payments = new PaymentMirror({
     ...shared,
     subscriptionCharges,
     store: stores.payments,
     onCheckoutsPaid: (tx, checkoutIds) => checkouts.markPaid(tx, checkoutIds),
   });
-  const refunds = new RefundMirror({
-    ...shared,
-    store: stores.refunds,
-    payments,
-    paymentStore: stores.payments,
-  });
-  const ofPayments = { ...parts, payments, paymentStore: stores.payments };
-  const invoicePayments = new InvoicePaymentMirror({ ...ofPayments, subscriptionCharges });
-  const disputes = new DisputeMirror(ofPayments);
+  const refunds = new RefundMirror(context, payments);
+  const invoicePayments = new InvoicePaymentMirror(context, payments, subscriptionCharges);
+  const disputes = new DisputeMirror(context, payments);
   const checkouts = new CheckoutMirror({
     ...shared,
     ...{ subscriptions, invoices, payments },

@@ -1,18 +1,15 @@
-import type { Clock } from '#core/platform/clock.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { TimeZone } from '#core/platform/time-zone.ts';
 import { EventStore } from '#engine/events/feed/event-store.ts';
 import type { CountedKind } from '#engine/overview/counted-kind.ts';
 import type { WebhookEventService } from '#engine/webhooks/webhook-event-service.ts';
 import { AttentionService } from '#operators/attention/attention-service.ts';
-import { AttentionStore } from '#operators/attention/attention-store.ts';
 import { MoveStore } from '#operators/overview/move-store.ts';
 import { OverviewFollower } from '#operators/overview/overview-follower.ts';
 import { OverviewService } from '#operators/overview/overview-service.ts';
 import { OverviewStore } from '#operators/overview/overview-store.ts';
 
-interface OverviewParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
-  readonly clock: Clock;
+interface OverviewParts extends Platform {
   readonly overviewTimeZone: string;
   readonly kinds: readonly CountedKind[];
   readonly webhookEvents: WebhookEventService;
@@ -32,6 +29,6 @@ export function composeOverview(parts: OverviewParts) {
     timeZone,
   });
   const overview = new OverviewService({ ...parts, store, moves, timeZone, follower: overviewFollower });
-  const attention = new AttentionService({ ...parts, store: new AttentionStore() });
+  const attention = new AttentionService(parts);
   return { overview, overviewFollower, attention };
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { registerResendRoutes } from '#engine/events/deliveries/resend-routes.ts';
 import { registerEndpointRoutes } from '#engine/events/endpoints/endpoint-routes.ts';
 import { registerEventRoutes } from '#engine/events/feed/event-routes.ts';
@@ -21,7 +21,7 @@ import { registerSearchRoutes } from '#operators/search/search-routes.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { Services } from './compose-services.ts';
 
-interface RouteParts extends Pick<PlatformParts, 'clock' | 'logger' | 'metrics'> {
+interface RouteParts extends Pick<Platform, 'clock' | 'logger' | 'metrics'> {
   readonly processor: Processor;
   /** Undefined if the processor is not the sandbox. */
   readonly sandbox: SandboxControl | undefined;

@@ -1,6 +1,6 @@
 import { auditRetentionDays } from '#core/model/audit-entry.ts';
 import { type Clock, MovableClock, type ProcessorClock, systemClock } from '#core/platform/clock.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Tracer } from '#core/platform/tracing.ts';
 import { WeeksStore } from '#core/platform/weeks-store.ts';
 import { WorkDoor } from '#core/platform/work-door.ts';
@@ -27,7 +27,6 @@ import { pausedBy, Worker } from '#engine/sync/worker.ts';
 import { Erasure } from '#engine/webhooks/erasure.ts';
 import { ErasureStore } from '#engine/webhooks/erasure-store.ts';
 import { Inbox } from '#engine/webhooks/inbox.ts';
-import { InboxWeeksStore } from '#engine/webhooks/inbox-weeks-store.ts';
 import { Retention } from '#engine/webhooks/retention.ts';
 import { WebhookEventService } from '#engine/webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '#engine/webhooks/webhook-event-store.ts';
@@ -44,13 +43,12 @@ import { RefundService } from '#features/payments/refund-service.ts';
 import { PlanService } from '#features/plans/plan-service.ts';
 import { PortalService } from '#features/portal/portal-service.ts';
 import { EntitlementService } from '#features/subscriptions/entitlements/entitlement-service.ts';
-import { EntitlementStore } from '#features/subscriptions/entitlements/entitlement-store.ts';
 import { SubscriptionService } from '#features/subscriptions/subscription-service.ts';
 import { SubscriptionTurns } from '#features/subscriptions/turns/subscription-turns.ts';
 import { TurnStore } from '#features/subscriptions/turns/turn-store.ts';
 import { UsageDaysStore } from '#features/usage/usage-days-store.ts';
 import { AuditLog } from '#operators/audit/audit-log.ts';
-import { AuditStore, auditWeeks } from '#operators/audit/audit-store.ts';
+import { auditWeeks } from '#operators/audit/audit-store.ts';
 import { Import } from '#operators/import/import.ts';
 import { ImportStore } from '#operators/import/import-store.ts';
 import { KeyService } from '#operators/keys/key-service.ts';
@@ -72,7 +70,7 @@ import type { Config } from './config.ts';
  */
 const leaseMs = 10_000;
 
-interface ServiceParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics' | 'ownerLock'> {
+interface ServiceParts extends Pick<Platform, 'database' | 'logger' | 'metrics' | 'ownerLock'> {
   readonly installationId: string;
   readonly backfillStore: BackfillStore;
   readonly processor: Processor;
@@ -207,7 +205,7 @@ function composeDomain(
     mirror: mirrors.customers,
   });
   const plans = new PlanService({ ...parts, store: stores.plans, mirror: mirrors.plans });
-  const lostObjects = new LostObjects({ ...parts, mirrors, customers });
+  const lostObjects = new LostObjects(parts, mirrors, customers);
   const payments = new PaymentService({
     ...parts,
     store: stores.payments,
@@ -240,11 +238,11 @@ function composeDomain(
     mirror: mirrors.checkouts,
     grouping: { groups: stores.groups, store: stores.subscriptions, plans, lostCommits: lostObjects },
   });
-  const invoices = new InvoiceService({ ...parts, store: stores.invoices, plans: mirrors.plans });
+  const invoices = new InvoiceService(parts, mirrors.plans);
   const paymentMethods = new PaymentMethodService({ ...parts, customers, subscriptions });
   const portal = new PortalService({ ...parts, customers, subscriptions });
-  const entitlements = new EntitlementService({ ...parts, store: new EntitlementStore() });
-  const audit = new AuditLog({ ...parts, store: new AuditStore() });
+  const entitlements = new EntitlementService(parts, parts.processorClock, parts.entitlementGraceDays);
+  const audit = new AuditLog(parts);
   const keys = new KeyService({ ...parts, store: new KeyStore(), audit });
   const resources = { customers, plans, payments, refunds, subscriptions, invoices, checkouts };
   return { ...resources, lostObjects, paymentMethods, portal, entitlements, keys, audit };
@@ -273,9 +271,9 @@ function composeWebhooks(parts: WebhookParts) {
     worker.nudge();
     parts.reportWork?.();
   };
-  const inbox = new Inbox({ ...parts, store, onStored, onReceipt: worker });
+  const inbox = new Inbox(parts, worker, onStored);
   parts.database.setAfterLateRows((rows) => inbox.bringBack(rows));
-  const webhookEvents = new WebhookEventService({ ...parts, store, onStored });
+  const webhookEvents = new WebhookEventService(parts, onStored);
   const opened = openLists(parts);
   const resync = new Resync({
     ...parts,
@@ -302,16 +300,12 @@ function composeWebhooks(parts: WebhookParts) {
     lists: opened.map(({ list }) => list),
     store: parts.backfillStore,
   });
-  const retention = new Retention({
-    ...parts,
-    inboxWeeks: new InboxWeeksStore(),
-    weeks: [
-      { store: new WeeksStore(eventWeeks), days: parts.events.retentionDays },
-      { store: new WeeksStore(deliveryWeeks), days: parts.events.retentionDays },
-      { store: new WeeksStore(auditWeeks), days: auditRetentionDays },
-      { store: new UsageDaysStore(), days: parts.usageRetentionDays },
-    ],
-  });
+  const retention = new Retention(parts, parts.retentionDays, [
+    { store: new WeeksStore(eventWeeks), days: parts.events.retentionDays },
+    { store: new WeeksStore(deliveryWeeks), days: parts.events.retentionDays },
+    { store: new WeeksStore(auditWeeks), days: auditRetentionDays },
+    { store: new UsageDaysStore(), days: parts.usageRetentionDays },
+  ]);
   const erasure = new Erasure({
     ...parts,
     customers: mirrors.customers,

@@ -4,7 +4,7 @@ import type { Cache } from '#core/platform/cache.ts';
 import { systemClock } from '#core/platform/clock.ts';
 import { MemoryCache } from '#core/platform/memory-cache.ts';
 import { createMetrics } from '#core/platform/metrics.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { Repeater } from '#core/platform/repeater.ts';
 import type { Replica } from '#core/platform/replica.ts';
 import type { Tracer } from '#core/platform/tracing.ts';
@@ -148,7 +148,7 @@ function pauseOf({ dispatcher }: Services, background: BackgroundWork): ResetLis
   };
 }
 
-interface AppInput extends Pick<PlatformParts, 'database' | 'metrics'> {
+interface AppInput extends Pick<Platform, 'database' | 'metrics'> {
   readonly replica: Replica | undefined;
   readonly cache: Cache;
   readonly tracer: Tracer | undefined;

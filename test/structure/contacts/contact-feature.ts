@@ -1,6 +1,6 @@
 import { objectKind } from '#engine/events/outbox/object-kind.ts';
 import type { Feature } from '#engine/feature.ts';
-import type { MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
 import { asShown, type CountedKind, countOf } from '#engine/overview/counted-kind.ts';
 import { nothing } from '#engine/search/search.ts';
@@ -46,7 +46,7 @@ const countedContacts: CountedKind<Contact, ContactView, ContactView> = {
   viewOf: contactView,
 };
 
-export const contactFeature: Feature<MirrorParts> = {
+export const contactFeature: Feature<MirrorContext> = {
   tags: [{ name: 'contacts', description: 'Whom to write to.' }],
   routes: registerContactRoutes,
   events: [contactEvents],

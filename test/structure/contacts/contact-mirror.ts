@@ -2,7 +2,7 @@ import type { CustomerFacts } from '#core/model/customer.ts';
 import type { Applied, Source } from '#core/model/facts.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { applyToRows, lockRows } from '#engine/mirrors/apply-facts.ts';
-import type { Mirror, MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { Mirror, MirrorContext } from '#engine/mirrors/mirror.ts';
 import { ignoredAll, revisionsOf } from '#engine/mirrors/refresh.ts';
 import { type Contact, contactView, newContact, takeContact } from './contact.ts';
 import { ContactStore } from './contact-store.ts';
@@ -11,9 +11,9 @@ import { ContactStore } from './contact-store.ts';
 export class ContactMirror implements Mirror<CustomerFacts> {
   readonly resource = 'contact';
   readonly store = new ContactStore();
-  readonly #parts: MirrorParts;
+  readonly #parts: MirrorContext;
 
-  constructor(parts: MirrorParts) {
+  constructor(parts: MirrorContext) {
     this.#parts = parts;
   }
 

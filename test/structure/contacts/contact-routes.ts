@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from '#core/platform/schemas.ts';
-import type { MirrorParts } from '#engine/mirrors/mirror.ts';
+import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import { DateTime, Id, nullable } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
 import { registerListRoute } from '#http/read-routes.ts';
@@ -25,7 +25,7 @@ const example = {
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
 
-export function registerContactRoutes(app: FastifyInstance, { database }: MirrorParts): void {
+export function registerContactRoutes(app: FastifyInstance, { database }: MirrorContext): void {
   const store = new ContactStore();
   registerListRoute(app, {
     path: '/api/v1/contacts',

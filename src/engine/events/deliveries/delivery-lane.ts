@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Tracer } from '#core/platform/tracing.ts';
 import { WakeableSleep } from '#core/platform/wakeable-sleep.ts';
 import { type EventEndpoint, wantsType } from '../endpoints/endpoint.ts';
@@ -40,7 +40,7 @@ const positionDelayMs = 5_000;
 const stopGraceMs = 1_000;
 const failureDelayMs = 1_000;
 
-export interface LaneParts extends RecordParts, Pick<PlatformParts, 'logger' | 'metrics'> {
+export interface LaneParts extends RecordParts, Pick<Platform, 'logger' | 'metrics'> {
   readonly sender: EventSender;
   readonly tracer?: Tracer | undefined;
 }

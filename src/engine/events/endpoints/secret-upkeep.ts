@@ -1,12 +1,7 @@
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { type EventEndpoint, endpointsMax } from './endpoint.ts';
 import type { SecretBox } from './endpoint-secret.ts';
-import type { EndpointStore } from './endpoint-store.ts';
-
-interface UpkeepParts extends Pick<PlatformParts, 'database' | 'logger'> {
-  readonly store: EndpointStore;
-  readonly secrets: SecretBox;
-}
+import { EndpointStore } from './endpoint-store.ts';
 
 /** The valid secrets of all endpoints. */
 export interface SecretCounts {
@@ -19,10 +14,13 @@ export interface SecretCounts {
 
 /** Encrypts stored secrets with the first encryption key: plain ones, and those under an earlier encryption key. */
 export class SecretUpkeep {
-  readonly #parts: UpkeepParts;
+  readonly #context: Platform;
+  readonly #store = new EndpointStore();
+  readonly #secrets: SecretBox;
 
-  constructor(parts: UpkeepParts) {
-    this.#parts = parts;
+  constructor(context: Platform, secrets: SecretBox) {
+    this.#context = context;
+    this.#secrets = secrets;
   }
 
   /**
@@ -30,8 +28,8 @@ export class SecretUpkeep {
    * so it does not conflict with a rotation or another process. Also removes secrets that are no longer valid.
    */
   async run(signal?: AbortSignal): Promise<void> {
-    const { database, store, logger } = this.#parts;
-    await store.dropExpiredSecrets(database);
+    const { database, logger } = this.#context;
+    await this.#store.dropExpiredSecrets(database);
     let count = 0;
     for (const endpoint of await this.#list())
       if (signal?.aborted !== true && this.#outdatedOf(endpoint).length > 0)
@@ -48,23 +46,25 @@ export class SecretUpkeep {
   }
 
   #list(): Promise<readonly EventEndpoint[]> {
-    const { database, store } = this.#parts;
-    return store.list(database, null, endpointsMax);
+    const { database } = this.#context;
+    return this.#store.list(database, null, endpointsMax);
   }
 
   /** Returns the number of secrets that were encrypted. */
   #sealAgain(id: string): Promise<number> {
-    const { database, store, secrets } = this.#parts;
+    const { database } = this.#context;
     return database.transaction(async (tx) => {
-      const endpoint = await store.lock(tx, id);
+      const endpoint = await this.#store.lock(tx, id);
       // It may have been deleted, or another process may have encrypted it by now.
       const outdated = endpoint === undefined ? [] : this.#outdatedOf(endpoint);
       if (endpoint === undefined || outdated.length === 0) return 0;
       const seal = (stored: string) => {
-        const opened = secrets.open(stored, id);
-        return opened === undefined || secrets.isCurrent(stored, id) ? stored : secrets.seal(opened, id);
+        const opened = this.#secrets.open(stored, id);
+        return opened === undefined || this.#secrets.isCurrent(stored, id)
+          ? stored
+          : this.#secrets.seal(opened, id);
       };
-      await store.writeSecrets(tx, id, {
+      await this.#store.writeSecrets(tx, id, {
         secret: seal(endpoint.secret),
         replacedSecrets: endpoint.replacedSecrets.map((one) => ({ ...one, secret: seal(one.secret) })),
       });
@@ -74,12 +74,12 @@ export class SecretUpkeep {
 
   #readableOf(endpoint: EventEndpoint): readonly string[] {
     return storedSecretsOf(endpoint).filter(
-      (stored) => this.#parts.secrets.open(stored, endpoint.id) !== undefined,
+      (stored) => this.#secrets.open(stored, endpoint.id) !== undefined,
     );
   }
 
   #outdatedOf(endpoint: EventEndpoint): readonly string[] {
-    return this.#readableOf(endpoint).filter((stored) => !this.#parts.secrets.isCurrent(stored, endpoint.id));
+    return this.#readableOf(endpoint).filter((stored) => !this.#secrets.isCurrent(stored, endpoint.id));
   }
 }
 

@@ -16,9 +16,9 @@ import {
   type WindowTerms,
 } from '#core/model/usage-window.ts';
 import type { ProcessorClock } from '#core/platform/clock.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { SharedReads } from '#core/platform/shared-statement.ts';
-import type { CustomerSubscription, EntitledCustomer, EntitlementStore } from './entitlement-store.ts';
+import { type CustomerSubscription, type EntitledCustomer, EntitlementStore } from './entitlement-store.ts';
 
 export interface CustomerEntitlements {
   readonly customerId: string;
@@ -76,20 +76,19 @@ interface SubscriptionEntitlement
   readonly addOnPlanIds: readonly string[];
 }
 
-interface EntitlementParts extends Pick<PlatformParts, 'database' | 'clock'> {
-  readonly store: EntitlementStore;
-  readonly processorClock: ProcessorClock;
-  readonly entitlementGraceDays: number;
-}
-
 /** Decides what customers may use now. */
 export class EntitlementService {
-  readonly #parts: EntitlementParts;
+  readonly #context: Platform;
+  readonly #store = new EntitlementStore();
+  readonly #processorClock: ProcessorClock;
+  readonly #entitlementGraceDays: number;
   readonly #byId: SharedReads<EntitledCustomer & { readonly id: string }>;
   readonly #byExternalId: SharedReads<EntitledCustomer & { readonly id: string }>;
 
-  constructor(parts: EntitlementParts) {
-    this.#parts = parts;
+  constructor(context: Platform, processorClock: ProcessorClock, entitlementGraceDays: number) {
+    this.#context = context;
+    this.#processorClock = processorClock;
+    this.#entitlementGraceDays = entitlementGraceDays;
     this.#byId = new SharedReads(async (ids) =>
       (await this.#find('id', ids)).map((one) => ({ ...one, id: one.customerId })),
     );
@@ -103,8 +102,8 @@ export class EntitlementService {
     return this.judge(terms).entitled;
   }
 
-  judge(terms: EntitlementTerms, now = this.#parts.processorClock.now()): Entitlement {
-    return entitlementOf(terms, { days: this.#parts.entitlementGraceDays, now });
+  judge(terms: EntitlementTerms, now = this.#processorClock.now()): Entitlement {
+    return entitlementOf(terms, { days: this.#entitlementGraceDays, now });
   }
 
   async ofCustomer(id: string): Promise<CustomerEntitlements> {
@@ -120,8 +119,8 @@ export class EntitlementService {
 
   /** The facts that decide about the usage of these customers. Deleted and unknown customers are left out. */
   async findTerms(customerIds: CustomerIds): Promise<readonly CustomerTerms[]> {
-    const { database, store } = this.#parts;
-    const found = await findByBoth(customerIds, (by, ids) => store.find(database, { by, ids }));
+    const { database } = this.#context;
+    const found = await findByBoth(customerIds, (by, ids) => this.#store.find(database, { by, ids }));
     const now = await this.#timeFor(found);
     return found.map((customer) => toTerms(customer, this.#judgeAll(customer, now)));
   }
@@ -133,19 +132,18 @@ export class EntitlementService {
   }
 
   #find(by: 'id' | 'externalId', ids: readonly string[]): Promise<readonly EntitledCustomer[]> {
-    const { database, store, clock, processorClock } = this.#parts;
+    const { database, clock } = this.#context;
     // Usage may follow either clock: an application may send the time of the machine.
-    const now = Math.min(clock.now().getTime(), processorClock.now().getTime());
-    return store.findWithUsage(database, { by, ids }, new Date(now - usedSinceMs));
+    const now = Math.min(clock.now().getTime(), this.#processorClock.now().getTime());
+    return this.#store.findWithUsage(database, { by, ids }, new Date(now - usedSinceMs));
   }
 
   /** The time that decides about these customers. Only grace depends on it, so the sandbox is usually not asked. */
   #timeFor(customers: readonly EntitledCustomer[]): Date | Promise<Date> {
-    const { processorClock } = this.#parts;
     const mayBeInGrace = customers.some(({ subscriptions }) =>
       subscriptions.some(({ status }) => status === 'past_due'),
     );
-    return mayBeInGrace ? processorClock.read() : processorClock.now();
+    return mayBeInGrace ? this.#processorClock.read() : this.#processorClock.now();
   }
 
   #judgeAll({ subscriptions }: EntitledCustomer, now: Date): readonly JudgedSubscription[] {
@@ -197,7 +195,7 @@ export class EntitlementService {
 
   async #usageOf(terms: CustomerTermsWithUsage): Promise<CustomerEntitlements['usage']> {
     if (terms.meters.length === 0) return {};
-    const now = await this.#parts.processorClock.read();
+    const now = await this.#processorClock.read();
     return Object.fromEntries(terms.meters.map((meter) => [meter.key, usageIn(terms, meter, now)]));
   }
 }

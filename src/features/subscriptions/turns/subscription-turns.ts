@@ -2,7 +2,7 @@ import { Failure, isOutageOfAll, mayBeInProgress } from '#core/errors.ts';
 import { confirmCaller, runInTurn, whileWaiting } from '#core/platform/cause.ts';
 import { newId } from '#core/platform/id.ts';
 import { isGone } from '#core/platform/owner-lock.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { RepeatedCheck } from '#core/platform/repeated-check.ts';
 import { type FoundClaim, parentOf, type WriteTurn } from '#engine/idempotency/operation.ts';
 import type { TakenTurn, TurnStore, Writer } from './turn-store.ts';
@@ -23,7 +23,7 @@ const checkDelayMs = 20;
 /** The longest time until a writer notices that a writer of another process has finished. */
 const checkDelayMsMax = 250;
 
-interface TurnParts extends Pick<PlatformParts, 'database' | 'clock' | 'ownerLock' | 'logger'> {
+interface TurnParts extends Pick<Platform, 'database' | 'clock' | 'ownerLock' | 'logger'> {
   readonly store: TurnStore;
   /** Settles the open claims on a subscription that ended without a result, except one. */
   readonly settle: (subscriptionId: string, exceptClaimId: string | null) => Promise<void>;

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { type Caller, consoleKeyName, type Person, type Scope } from '#core/model/api-key.ts';
 import type { NewAuditEntry, Sender } from '#core/model/audit-entry.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import type { Session, SessionOwner, SessionStore } from './session-store.ts';
 
@@ -16,7 +16,7 @@ const useMsMax = 60_000;
 const trustMs = 2_000;
 const [hourMs, minuteMs] = [3_600_000, 60_000];
 
-interface SessionParts extends Pick<PlatformParts, 'database' | 'clock'> {
+interface SessionParts extends Pick<Platform, 'database' | 'clock'> {
   readonly store: SessionStore;
   readonly audit: { write(tx: Transaction, entry: NewAuditEntry): void };
   /** The API keys from the environment. */

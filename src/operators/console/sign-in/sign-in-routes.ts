@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '#core/errors.ts';
 import type { NewAuditEntry } from '#core/model/audit-entry.ts';
 import type { Logger } from '#core/platform/logger.ts';
-import type { PlatformParts } from '#core/platform/parts.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { ApiGuard } from '#http/access/api-guard.ts';
 import type { ConsoleAccess } from '../sessions/console-access.ts';
 import { refusedSignIn, senderOf } from '../sessions/session-routes.ts';
@@ -15,7 +15,7 @@ import { type SignInProblem, sendSignInProblem, statusOf } from './sign-in-page.
 export const callbackPath = '/console/sign-in/callback';
 const cookieName = 'till-sign-in';
 
-interface SignInRouteParts extends Pick<PlatformParts, 'clock' | 'logger'> {
+interface SignInRouteParts extends Pick<Platform, 'clock' | 'logger'> {
   readonly access: ConsoleAccess;
   readonly sessions: SessionService;
   readonly provider: IdentityProvider;

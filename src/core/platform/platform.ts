@@ -4,8 +4,8 @@ import type { Metrics } from './metrics.ts';
 import type { OwnerLock } from './owner-lock.ts';
 import type { Database } from './postgres.ts';
 
-/** The dependencies that most parts of the service share. Each part picks what it uses. */
-export interface PlatformParts {
+/** What most classes get. A narrower type says that a class needs less. */
+export interface Platform {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
