@@ -127,7 +127,8 @@ create trigger record_ended_grace after delete on till.grace_periods
 -- A period that lasts longer than expected, such as a trial that was extended, extends the windows that end with it,
 -- so that they are found until then. The windows that begin with it get counters, even if nothing was used: whatever
 -- counts in them afterwards meets these counters, and keeps their end. A renewal that is as long as the plan says
--- needs none. For each statement, so that all counters are locked in the order in which every transaction locks them.
+-- needs none. A window of another subscription that ends in the same second may be extended too, and is only read for
+-- longer. For each statement, so that all counters are locked in the order in which every transaction locks them.
 create function till.extend_counters() returns trigger language plpgsql as $$
 begin
   if not exists (select from till.meters) or not exists (
@@ -142,11 +143,10 @@ begin
     with moved as (
       select changed.customer_id, changed.current_period_end as ends_at,
         changed.current_period_start + changed.window_number * interval '1 microsecond' as starts_at,
-        before.current_period_start = changed.current_period_start as is_same, before.current_period_end as ended_at,
-        changed.window_number * interval '1 microsecond' as number,
-        -- Never later than usage-window.ts expects, which also knows the day of the first period.
-        (changed.current_period_start at time zone 'utc' + (plans.interval_count || ' ' || plans.interval)::interval)
-          at time zone 'utc' as expected_at
+        case when before.current_period_start = changed.current_period_start then before.current_period_end
+          -- Never later than usage-window.ts expects, which also knows the day of the first period.
+          else (changed.current_period_start at time zone 'utc'
+            + (plans.interval_count || ' ' || plans.interval)::interval) at time zone 'utc' end as expected_at
       from before join changed using (id) join till.plans on plans.id = before.plan_id
       where (before.current_period_start, before.current_period_end)
         < (changed.current_period_start, changed.current_period_end)
@@ -155,12 +155,10 @@ begin
       select held.customer_id, held.meter_id, held.starts_at, moved.ends_at
       from moved join till.usage_counters as held
         on held.customer_id = moved.customer_id and held.ends_at < moved.ends_at
-          and (held.starts_at = moved.starts_at or (moved.is_same and held.ends_at = moved.ended_at
-            and held.starts_at - date_trunc('second', held.starts_at) = moved.number))
+          and (held.starts_at = moved.starts_at or held.ends_at = moved.expected_at)
       union all
       select moved.customer_id, meters.id, moved.starts_at, moved.ends_at
-      from moved cross join till.meters
-      where meters.active and (moved.is_same or moved.ends_at > moved.expected_at)
+      from moved join till.meters on meters.active and moved.ends_at > moved.expected_at
     )
     insert into till.usage_counters as held (customer_id, meter_id, starts_at, ends_at, used)
     select customer_id, meter_id, starts_at, max(ends_at), 0 from longer

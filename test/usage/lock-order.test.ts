@@ -161,6 +161,25 @@ test('a renewal that is as long as the plan says writes no counters', async (t) 
   assert.deepEqual(await till.sql('select from till.usage_counters'), []);
 });
 
+test('a period that becomes longer extends the last of its months', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const meter = await createMeter(till, { resets: 'month' });
+  const plan = await createPlan(till, { features: { [meter.key]: 1_000 } });
+  const customer = await createCustomer(till);
+  await subscribe(till, { plan, customerId: customer.id });
+  await till.sql(
+    `update till.subscriptions set current_period_start = date_trunc('second', now()) - interval '70 days',
+       current_period_end = date_trunc('second', now()) + interval '5 days'`,
+  );
+  await recordUsage(till, usageOf(customer, meter));
+  await till.sql(`update till.subscriptions set current_period_end = current_period_end + interval '5 days'`);
+  const rows = await till.sql<{ used: number; extended: boolean }>(
+    `select used, held.ends_at = current_period_end as extended
+     from till.usage_counters as held join till.subscriptions using (customer_id) where used > 0`,
+  );
+  assert.deepEqual(rows, [{ used: 1, extended: true }]);
+});
+
 /** The boundaries of the periods that usage expects after a trial that ends then. */
 function expectedPeriods(trialEnd: Date, interval: 'day' | 'week' | 'month' | 'year', intervalCount: number) {
   const createdAt = new Date(trialEnd.getTime() - 86_400_000);
