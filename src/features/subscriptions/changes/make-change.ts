@@ -1,3 +1,4 @@
+import { Failure, isRefusedChange } from '#core/errors.ts';
 import { isPaymentMethodId, paymentMethodNotFound } from '#core/model/payment-method.ts';
 import {
   isSubscriptionChangeIgnored,
@@ -9,7 +10,7 @@ import { idTime } from '#core/platform/id.ts';
 import { lostClaimAgeMs, type RecordedFailure } from '#engine/idempotency/claim.ts';
 import { keyReused } from '#engine/idempotency/claim-failures.ts';
 import type { OperationWrite } from '#engine/idempotency/operation.ts';
-import { correct } from '#engine/mirrors/refresh.ts';
+import { applyResponse, correct } from '#engine/mirrors/refresh.ts';
 import { explainMethodRefusal } from '#processor/explain-method-refusal.ts';
 import { concurrentChange, notReached, objectMissing } from '#processor/port/attempt.ts';
 import type { ChangeableSubscription, ChangeResult } from '#processor/port/subscription-changes.ts';
@@ -24,7 +25,13 @@ import {
   refuseChangeIn,
 } from './change-terms.ts';
 import { refuseChange, refuseTooManyItems } from './preview-change.ts';
-import type { ChangeAtPeriodEnd, ChangeNow, MetadataPatch, SettingsChange } from './subscription-patch.ts';
+import type {
+  ChangeAtPeriodEnd,
+  ChangeNow,
+  MetadataPatch,
+  SettingsChange,
+  TermsChange,
+} from './subscription-patch.ts';
 
 /** The effect of a change. */
 export interface ChangeEffect {
@@ -37,11 +44,70 @@ export interface ChangeEffect {
   readonly failure?: RecordedFailure;
 }
 
+/** A change with the row before it, and what it depends on. */
+export type PreparedChange = { readonly subscription: Subscription } & (
+  | TermsOrSettings
+  | { readonly kind: 'metadata'; readonly change: MetadataPatch }
+);
+
+type TermsOrSettings =
+  | { readonly kind: 'terms'; readonly change: TermsChange; readonly plans: ChangePlans }
+  | { readonly kind: 'settings'; readonly change: SettingsChange };
+
+/** One attempt for the request itself, and one more for each of two concurrent changes. */
+const attemptsMax = 3;
+
+/**
+ * Makes the requested change. An earlier request may have died between two of its calls, after it dropped a pending
+ * change. If the processor refuses the change because the subscription was changed outside Till meanwhile, the change
+ * starts again from the current state. A refusal has no effect, so the next attempt has new processor keys. It also
+ * corrects the row.
+ */
+export async function makeChange(
+  parts: SubscriptionParts,
+  prepared: PreparedChange,
+  write: OperationWrite,
+): Promise<ChangeEffect> {
+  const { subscription } = prepared;
+  if (prepared.kind === 'metadata') return changeMetadata(parts, prepared.change, subscription, write);
+  const { database, mirror } = parts;
+  const { subscriptionChanges } = parts.processor;
+  if (write.isRepeated) await subscriptionChanges.restoreUnbilled(subscription);
+  for (let attempts = 1; ; attempts += 1) {
+    const found = await subscriptionChanges.read(subscription.processorSubscriptionId);
+    const idempotencyKey = attempts === 1 ? write.idempotencyKey : `${write.idempotencyKey}-try${attempts}`;
+    try {
+      return await changeOnce(parts, subscription, prepared, found, { ...write, idempotencyKey });
+    } catch (error) {
+      if (!(error instanceof Failure && error.code === 'concurrent_change')) {
+        if (!isRefusedChange(error)) throw error;
+        const current = await subscriptionChanges.read(subscription.processorSubscriptionId);
+        await applyResponse(database, mirror, current.subscription, subscription);
+        if (current.state === found.state) throw error;
+      }
+      if (attempts === attemptsMax) throw concurrentChange();
+    }
+  }
+}
+
+function changeOnce(
+  parts: SubscriptionParts,
+  subscription: Subscription,
+  prepared: TermsOrSettings,
+  found: ChangeableSubscription,
+  write: OperationWrite,
+): Promise<ChangeEffect> {
+  if (prepared.kind === 'settings') return changeSettings(parts, prepared.change, found, subscription, write);
+  const { change, plans } = prepared;
+  if (change.kind === 'now') return changeNow(parts, change, plans, found, write);
+  return changeAtPeriodEnd(parts, change, plans, found, write);
+}
+
 /**
  * Changes plans or quantities now, unless an earlier call of the same request already has, even one whose claim is
  * lost.
  */
-export async function changeNow(
+async function changeNow(
   parts: SubscriptionParts,
   change: ChangeNow,
   plans: ChangePlans,
@@ -74,7 +140,7 @@ export async function changeNow(
 }
 
 /** Plans a change of plans or quantities for the end of the period. It replaces a pending change. */
-export async function changeAtPeriodEnd(
+async function changeAtPeriodEnd(
   parts: SubscriptionParts,
   change: ChangeAtPeriodEnd,
   plans: ChangePlans,
@@ -117,7 +183,7 @@ export async function changeAtPeriodEnd(
 /**
  * Changes whether the subscription ends with its period, or its payment method, and the metadata in the same request.
  */
-export async function changeSettings(
+async function changeSettings(
   { processor }: SubscriptionParts,
   { kind: _kind, ...change }: SettingsChange,
   found: ChangeableSubscription,
@@ -138,7 +204,7 @@ export async function changeSettings(
 }
 
 /** Changes the metadata, which is possible in every status. */
-export async function changeMetadata(
+async function changeMetadata(
   { processor, mirror }: SubscriptionParts,
   change: MetadataPatch,
   subscription: Subscription,

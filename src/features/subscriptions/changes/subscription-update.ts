@@ -1,29 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { Failure, isRefusedChange } from '#core/errors.ts';
 import { isGrouped } from '#core/model/plan.ts';
 import { hasEnded, type Subscription } from '#core/model/subscription.ts';
-import {
-  type CheckedOperation,
-  type FoundClaim,
-  type OperationWrite,
-  parentOf,
-} from '#engine/idempotency/operation.ts';
+import { type CheckedOperation, type FoundClaim, parentOf } from '#engine/idempotency/operation.ts';
 import { applyInTransaction, applyResponse, correct } from '#engine/mirrors/refresh.ts';
-import { concurrentChange } from '#processor/port/attempt.ts';
-import type { ChangeableSubscription } from '#processor/port/subscription-changes.ts';
 import { waitForAddOnChange } from '../../plans/plan-update.ts';
 import { correctHolder, type Joining, reserveGroup } from '../reserve-group.ts';
 import type { SubscriptionParts } from '../subscription-creation.ts';
 import { type ChangePlans, plansOfChange } from './change-terms.ts';
-import {
-  type ChangeEffect,
-  changeAtPeriodEnd,
-  changeMetadata,
-  changeNow,
-  changeSettings,
-  hasChangeMark,
-} from './make-change.ts';
+import { type ChangeEffect, hasChangeMark, makeChange, type PreparedChange } from './make-change.ts';
 import type { SubscriptionPatch, WantedTerms } from './subscription-patch.ts';
 
 interface SubscriptionUpdateRequest {
@@ -39,20 +24,14 @@ export interface ChangedSubscription {
   readonly clientSecret: string | null;
 }
 
-/** One attempt for the request itself, and one more for each of two concurrent changes. */
-const attemptsMax = 3;
-
-/** Makes the requested change. */
-type Change = (write: OperationWrite) => Promise<ChangeEffect>;
-
 export type SubscriptionUpdate = CheckedOperation<
   SubscriptionUpdateRequest,
-  Change,
+  PreparedChange,
   ChangeEffect,
   ChangedSubscription
 >;
 
-/** The steps of changing a subscription. What each kind of change does is in make-change.ts. */
+/** The steps of changing a subscription. The call is in make-change.ts. */
 export function subscriptionUpdate(parts: SubscriptionParts): SubscriptionUpdate {
   const { database, store, groups, mirror, processor, turns } = parts;
   return {
@@ -61,7 +40,7 @@ export function subscriptionUpdate(parts: SubscriptionParts): SubscriptionUpdate
     parentIdOf: ({ subscriptionId }) => subscriptionId,
     inTurn: (claim, work) => turns.runClaim(claim, work),
     prepare: (request, id, admission) => prepareChange(parts, request, { claimId: id, admission }),
-    call: (_request, change, write) => change(write),
+    call: (_request, prepared, write) => makeChange(parts, prepared, write),
     record: async (tx, id, { facts, subscription, clientSecret, failure }) => {
       const { needsRefresh } = await applyInTransaction(tx, mirror, facts, subscription);
       // The group stays reserved until the row shows the new plan.
@@ -97,30 +76,27 @@ export function subscriptionUpdate(parts: SubscriptionParts): SubscriptionUpdate
   };
 }
 
+/** Reads the row and the plans of a change. Reserves the group of a new plan before the processor is called. */
 async function prepareChange(
   parts: SubscriptionParts,
   { subscriptionId, change }: SubscriptionUpdateRequest,
   claim: Pick<Joining, 'claimId' | 'admission'>,
-): Promise<Change> {
+): Promise<PreparedChange> {
   const subscription = await parts.store.read(parts.database, subscriptionId);
-  if (change.kind === 'now' || change.kind === 'periodEnd') {
-    const plans = await reservePlans(parts, subscription, change, claim);
-    return inSteps(parts, subscription, (found, write) =>
-      change.kind === 'now'
-        ? changeNow(parts, change, plans, found, write)
-        : changeAtPeriodEnd(parts, change, plans, found, write),
-    );
-  }
+  if (change.kind === 'now' || change.kind === 'periodEnd')
+    return {
+      kind: 'terms',
+      subscription,
+      change,
+      plans: await reservePlans(parts, subscription, change, claim),
+    };
   if (change.metadata !== undefined)
     await parts.customers.refuseMetadataChange(subscription, change.metadata);
-  if (change.kind === 'settings')
-    return inSteps(parts, subscription, (found, write) =>
-      changeSettings(parts, change, found, subscription, write),
-    );
-  return (write) => changeMetadata(parts, change, subscription, write);
+  return change.kind === 'settings'
+    ? { kind: 'settings', subscription, change }
+    : { kind: 'metadata', subscription, change };
 }
 
-/** Reads the plans of a change, and reserves the group of the new one before the processor is called. */
 async function reservePlans(
   parts: SubscriptionParts,
   subscription: Subscription,
@@ -136,38 +112,6 @@ async function reservePlans(
       reserveGroup(tx, parts, { customerId, planId: wanted.id, subscriptionId, ...claim }),
     );
   return plans;
-}
-
-/**
- * Makes a change that takes several calls. An earlier request may have died between two of them, after it dropped a
- * pending change. If the processor refuses the change because the subscription was changed outside Till meanwhile,
- * the change starts again from the current state. A refusal has no effect, so the next attempt has new processor
- * keys. It also corrects the row.
- */
-function inSteps(
-  { database, mirror, processor: { subscriptionChanges } }: SubscriptionParts,
-  subscription: Subscription,
-  change: (found: ChangeableSubscription, write: OperationWrite) => Promise<ChangeEffect>,
-): Change {
-  const { processorSubscriptionId } = subscription;
-  return async (write) => {
-    if (write.isRepeated) await subscriptionChanges.restoreUnbilled(subscription);
-    for (let attempts = 1; ; attempts += 1) {
-      const found = await subscriptionChanges.read(processorSubscriptionId);
-      const idempotencyKey = attempts === 1 ? write.idempotencyKey : `${write.idempotencyKey}-try${attempts}`;
-      try {
-        return await change(found, { ...write, idempotencyKey });
-      } catch (error) {
-        if (!(error instanceof Failure && error.code === 'concurrent_change')) {
-          if (!isRefusedChange(error)) throw error;
-          const current = await subscriptionChanges.read(processorSubscriptionId);
-          await applyResponse(database, mirror, current.subscription, subscription);
-          if (current.state === found.state) throw error;
-        }
-        if (attempts === attemptsMax) throw concurrentChange();
-      }
-    }
-  };
 }
 
 /**
