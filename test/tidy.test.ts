@@ -558,7 +558,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   overview_moves: ['operators/overview/move-store.ts'],
   overview_progress: ['operators/overview/overview-store.ts'],
   group_reservations: [
-    'features/subscriptions/group-reservation-store.ts',
+    'features/subscriptions/subscription-store.ts',
     'features/checkouts/checkout-store.ts',
   ],
   subscription_turns: ['features/subscriptions/turns/turn-store.ts'],
@@ -590,7 +590,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   api_keys: ['operators/keys/key-store.ts'],
   processor_account: ['processor/account/account-store.ts'],
   jobs: ['engine/sync/job-store.ts'],
-  recovery: ['engine/sync/recovery-store.ts', 'features/subscriptions/group-reservation-store.ts'],
+  recovery: ['engine/sync/recovery-store.ts', 'features/subscriptions/subscription-store.ts'],
   sandbox_resets: ['operators/sandbox-control/sandbox-reset-store.ts'],
   sandbox_pauses: ['operators/sandbox-control/sandbox-reset-store.ts'],
   resyncs: ['operators/resync/resync-run-store.ts'],

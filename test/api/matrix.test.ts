@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { grants, scopes } from '#core/model/api-key.ts';
+import { scopes } from '#core/model/api-key.ts';
+import { grants } from '#http/access/api-guard.ts';
 import { keepJournal } from '../fuzz/change-journal.ts';
 import { fieldsOf, queryOf } from '../fuzz/operation-parts.ts';
 import { nextAddress } from '../fuzz/recipes/everywhere.ts';

@@ -23,12 +23,12 @@ import { consumeUsage, createMeter, usageOf } from '../support/usage.ts';
 import { startWayTracer } from '../support/way-tracer.ts';
 
 const filesMax = {
-  payment: 60,
-  webhook: 53,
-  'plan change': 86,
-  checkout: 71,
-  consumption: 30,
-  entitlements: 24,
+  payment: 56,
+  webhook: 49,
+  'plan change': 75,
+  checkout: 65,
+  consumption: 29,
+  entitlements: 22,
 } as const;
 
 /** The first run also fills caches. The least counts. */

@@ -62,16 +62,6 @@ export interface Caller {
 }
 
 /**
- * Whether an API key with these scopes has the scope `needed`. `admin` implies all, `write` implies `usage`, and every
- * scope but `usage` implies `read`: an application that only reports usage sees no customer.
- */
-export function grants(held: readonly Scope[], needed: Scope): boolean {
-  if (held.includes(needed) || held.includes('admin')) return true;
-  if (needed === 'usage') return held.includes('write');
-  return needed === 'read' && held.some((scope) => scope !== 'usage');
-}
-
-/**
  * An API key is `till_`, its id and its secret. The id is not secret: it finds the row, and only the secret is
  * compared. The prefix lets scanners recognise API keys that were published by mistake.
  */

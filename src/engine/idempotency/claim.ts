@@ -36,6 +36,12 @@ export interface Claim {
   readonly target: string | null;
 }
 
+/** The parent of a claim whose operation always has one. */
+export function parentOf({ parentId, resourceId }: Pick<Claim, 'parentId' | 'resourceId'>): string {
+  if (parentId === null) throw new Error(`the claim of ${resourceId} has no parent`);
+  return parentId;
+}
+
 /** A declined charge is a result, like a created object: a request with the same idempotency key gets it again. */
 export interface RecordedFailure {
   readonly code: 'payment_declined' | 'authentication_required';

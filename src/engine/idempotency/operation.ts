@@ -191,12 +191,6 @@ export function ofSameRequest<T>({ mark }: Pick<FoundClaim, 'mark'>, found: Mark
   return found?.value ?? null;
 }
 
-/** The parent of a claim whose operation always has one. */
-export function parentOf({ parentId, resourceId }: ReleasedClaim): string {
-  if (parentId === null) throw new Error(`the claim of ${resourceId} has no parent`);
-  return parentId;
-}
-
 /** A failed refresh does not fail a creation, which itself has succeeded. */
 export async function refreshed<Result>(
   operation: { readonly isChange?: true; refresh?(result: Result, claimId: string): Promise<Result> },

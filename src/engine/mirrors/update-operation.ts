@@ -3,13 +3,8 @@ import type { Resource } from '#core/model/facts.ts';
 import type { Database, Queryable, Transaction } from '#core/platform/postgres.ts';
 import { notReached, objectMissing } from '#processor/port/attempt.ts';
 import type { Attempt } from '#processor/port/processor.ts';
-import {
-  type CheckedOperation,
-  type FoundClaim,
-  type OperationWrite,
-  parentOf,
-  type Recorded,
-} from '../idempotency/operation.ts';
+import { parentOf } from '../idempotency/claim.ts';
+import type { CheckedOperation, FoundClaim, OperationWrite, Recorded } from '../idempotency/operation.ts';
 import type { Mirror } from './mirror.ts';
 import { applyInTransaction, correct, untilSettled } from './refresh.ts';
 

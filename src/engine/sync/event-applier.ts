@@ -13,18 +13,19 @@ import { UnmappableError } from '#processor/port/event-facts.ts';
 import type { Mirror, MirrorContext } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import type { EventQueue, ReceivedEvent } from '../webhooks/inbox.ts';
-import { BatchApplier, type BatchResult, type Refresh } from './batch-applier.ts';
 import {
+  BatchApplier,
+  type BatchResult,
   causeOfEvent,
   countOutcomes,
   type EventOutcome,
-  type EventReading,
   keysOf,
   outcomeOf,
   pending,
+  type Refresh,
   settlementOf,
-} from './batch-event.ts';
-import type { EventRule, RefreshTarget } from './event-rule.ts';
+} from './batch-applier.ts';
+import type { EventReading, EventRule, RefreshTarget } from './event-rule.ts';
 import type { MirrorsBySubject } from './mirrors-by-subject.ts';
 
 /** Enough events to share the fixed cost of a transaction, few enough that it takes milliseconds. */

@@ -1,6 +1,12 @@
+import type { EventToApply } from '#core/model/webhook-event.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
-import type { Subject, SubjectFacts } from '#processor/port/event-facts.ts';
-import type { EventReading } from './batch-event.ts';
+import type { ReadableContent, Subject, SubjectFacts } from '#processor/port/event-facts.ts';
+
+/** An event with its content and the processor's ids of its objects. */
+export type EventReading = ReadableContent & {
+  readonly event: EventToApply;
+  readonly keys: readonly string[];
+};
 
 /** An object whose row has to be refreshed. */
 export interface RefreshTarget {

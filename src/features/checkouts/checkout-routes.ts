@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import { Failure, invalidRequest } from '#core/errors.ts';
-import { grants } from '#core/model/api-key.ts';
 import { checkoutStatuses } from '#core/model/checkout.ts';
 import { isRoundAmount, roundAmountMistake } from '#core/model/format-amount.ts';
 import { Type } from '#core/platform/schemas.ts';
+import { grants } from '#http/access/api-guard.ts';
 import { ApiRoutes } from '#http/api-routes.ts';
 import { body, CustomerIdFilter, response } from '#http/docs/api-schema.ts';
 import { OpenReaders } from '#http/load/open-readers.ts';

@@ -115,7 +115,8 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
 
   /** Call it before you write new metadata to rows that belong to customers. See `eraseOwned`. */
   hold(tx: Transaction, written: readonly OwnedChange[]): void {
-    this.#store.hold(tx, ownersOfNewMetadata(written));
+    const ids = ownersOfNewMetadata(written);
+    if (ids.length > 0) this.#store.hold(tx, ids);
   }
 
   /**

@@ -6,13 +6,13 @@ import { type MetadataChange, type OwnedMetadata, refuseChange } from '#core/mod
 import { auditChange } from '#core/platform/cause.ts';
 import type { Platform } from '#core/platform/platform.ts';
 import { SharedReads } from '#core/platform/shared-statement.ts';
+import { parentOf } from '#engine/idempotency/claim.ts';
 import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import {
   type FoundClaim,
   lookUpOf,
   type OperationResult,
   ofSameRequest,
-  parentOf,
 } from '#engine/idempotency/operation.ts';
 import { applyResponse, correct } from '#engine/mirrors/refresh.ts';
 import { notReached, objectMissing } from '#processor/port/attempt.ts';

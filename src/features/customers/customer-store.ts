@@ -129,7 +129,7 @@ export class CustomerStore extends MirrorStore<Customer> {
    */
   hold(tx: Transaction, ids: readonly string[]): void {
     const sql = `select id from till.customers where id = ${anyOf('$1', 'uuid')} order by id for key share`;
-    if (ids.length > 0) tx.send(sql, [ids], 'hold_customers');
+    tx.send(sql, [ids], 'hold_customers');
   }
 
   /** The customer with this key, which this transaction then holds. See `hold`. */

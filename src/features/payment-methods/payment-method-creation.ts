@@ -1,6 +1,7 @@
 import type { Customer } from '#core/model/customer.ts';
 import type { CardSetup } from '#core/model/payment-method.ts';
-import { type CheckedOperation, type FoundClaim, parentOf } from '#engine/idempotency/operation.ts';
+import { parentOf } from '#engine/idempotency/claim.ts';
+import type { CheckedOperation, FoundClaim } from '#engine/idempotency/operation.ts';
 import { objectMissing } from '#processor/port/attempt.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';

@@ -1,5 +1,4 @@
-import type { EventReading } from '#engine/sync/batch-event.ts';
-import type { EventRule } from '#engine/sync/event-rule.ts';
+import type { EventReading, EventRule } from '#engine/sync/event-rule.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 
 /** Payments, charges, disputes and refunds share the rows of payments. */

@@ -46,12 +46,6 @@ export function addOnUpdate(parts: PlanParts): AddOnUpdate {
   };
 }
 
-/** Makes a request wait while `addOn` of a plan that it gives to a subscription changes. */
-export function waitForAddOnChange(plans: readonly Plan[]): void {
-  for (const { addOnClaimId } of plans)
-    if (addOnClaimId !== null) throw new ReservationHeld(addOnClaimId, 'fail');
-}
-
 /**
  * Corrects the plan whose `addOn` an ended claim has changed, and lets subscriptions have it again. The claim was
  * recorded while the row changed, so the row may not show the change yet. A plan that the processor does not know has

@@ -1,8 +1,8 @@
 import { Failure, invalidRequest, requireFound } from '#core/errors.ts';
 import { activePlan, type Plan, planArchived } from '#core/model/plan.ts';
 import { by, type PlanQuantity } from '#core/model/subscription-items.ts';
+import { ReservationHeld } from '#engine/idempotency/operation.ts';
 import type { PlanService } from '../plans/plan-service.ts';
-import { waitForAddOnChange } from '../plans/plan-update.ts';
 
 /** A plan that a request lists. */
 export interface ListedPlan {
@@ -115,4 +115,10 @@ function spoken(interval: string): string {
 /** Equal intervals have equal texts, such as `1 month`. */
 export function intervalOf({ interval, intervalCount }: Pick<Plan, 'interval' | 'intervalCount'>): string {
   return `${intervalCount} ${interval}`;
+}
+
+/** Makes a request wait while `addOn` of a plan that it gives to a subscription changes. */
+export function waitForAddOnChange(plans: readonly Plan[]): void {
+  for (const { addOnClaimId } of plans)
+    if (addOnClaimId !== null) throw new ReservationHeld(addOnClaimId, 'fail');
 }

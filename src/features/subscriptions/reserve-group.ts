@@ -5,9 +5,8 @@ import type { Database, Transaction } from '#core/platform/postgres.ts';
 import { type Admission, RecoverFirst, ReservationHeld } from '#engine/idempotency/operation.ts';
 import { correct } from '#engine/mirrors/refresh.ts';
 import type { PlanService } from '../plans/plan-service.ts';
-import type { GroupReservationStore } from './group-reservation-store.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
-import type { SubscriptionStore } from './subscription-store.ts';
+import type { GroupReservationStore, SubscriptionStore } from './subscription-store.ts';
 
 export interface GroupParts {
   readonly groups: GroupReservationStore;

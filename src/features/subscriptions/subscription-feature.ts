@@ -36,7 +36,7 @@ export const subscriptionFeature: Feature<Context> = {
   },
   operations: ({ subscriptions }) => [subscriptions.creation, subscriptions.updating, subscriptions.paying],
   events: [subscriptionEvents],
-  kinds: ({ entitlements }) => [subscriptionKind((terms) => entitlements.judge(terms))],
+  kinds: ({ entitlements }) => [subscriptionKind(entitlements)],
   subjects: ({ mirrors: { subscriptions } }) => ({
     subscription: subscriptions,
     changedSubscription: subscriptions.changed,

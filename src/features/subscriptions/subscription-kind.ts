@@ -26,15 +26,17 @@ export const erasedSubscription = { ...erasedMetadata, cancellationReason: null 
 
 type SubscriptionEventType = keyof typeof subscriptionEvents.meanings;
 
-/** Whether a subscription entitles its customer now. */
-type Judge = (terms: EntitlementTerms) => Entitlement;
+/** Decides whether a subscription entitles its customer now. */
+interface EntitlementJudge {
+  judge(terms: EntitlementTerms): Entitlement;
+}
 
-export function subscriptionKind(judge: Judge): ObjectKind {
+export function subscriptionKind(entitlements: EntitlementJudge): ObjectKind {
   return objectKind({
     events: subscriptionEvents,
     table: 'subscriptions',
     show: (row: Subscription, before) => {
-      const { entitled, reason, until } = judge(row);
+      const { entitled, reason, until } = entitlements.judge(row);
       const wasEntitled = mayBeInGrace(row) ? before?.isInGrace : undefined;
       return {
         id: row.id,

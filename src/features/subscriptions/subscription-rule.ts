@@ -1,5 +1,4 @@
-import type { EventReading } from '#engine/sync/batch-event.ts';
-import type { EventRule, RefreshTarget } from '#engine/sync/event-rule.ts';
+import type { EventReading, EventRule, RefreshTarget } from '#engine/sync/event-rule.ts';
 
 /** The items that a voided invoice has taken must wait again. */
 export const subscriptionRule: EventRule = { alsoRefreshed: voidedInvoicesOf };

@@ -2,7 +2,7 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Failure } from '#core/errors.ts';
-import { type Caller, grants, type Scope, scopes } from '#core/model/api-key.ts';
+import { type Caller, type Scope, scopes } from '#core/model/api-key.ts';
 import type { KeyUse } from '#core/model/audit-entry.ts';
 import { replaceWithProblem } from '../failures/respond-to-failure.ts';
 import { addressGroup } from './address-group.ts';
@@ -243,6 +243,16 @@ function unauthorized(): Failure {
 /** An unknown route is a 404 for every caller. */
 function requireScope(scope: Scope | undefined, caller: Caller): undefined {
   if (scope !== undefined && !grants(caller.scopes, scope)) throw forbidden(scope, caller);
+}
+
+/**
+ * Whether an API key with these scopes has the scope `needed`. `admin` implies all, `write` implies `usage`, and every
+ * scope but `usage` implies `read`: an application that only reports usage sees no customer.
+ */
+export function grants(held: readonly Scope[], needed: Scope): boolean {
+  if (held.includes(needed) || held.includes('admin')) return true;
+  if (needed === 'usage') return held.includes('write');
+  return needed === 'read' && held.some((scope) => scope !== 'usage');
 }
 
 function forbidden(scope: Scope, { person }: Caller): Failure {

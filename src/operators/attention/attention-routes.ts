@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Static, TProperties, TSchema } from 'typebox';
-import { grants } from '#core/model/api-key.ts';
 import { Type } from '#core/platform/schemas.ts';
+import { grants } from '#http/access/api-guard.ts';
 import { ApiRoutes } from '#http/api-routes.ts';
 import { DateTime, dateTime, Id, nullable, response } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
-import { grants } from '#core/model/api-key.ts';
 import { Type } from '#core/platform/schemas.ts';
 import { type Match, matchedFields, resultsMax } from '#engine/search/search.ts';
+import { grants } from '#http/access/api-guard.ts';
 import { ApiRoutes } from '#http/api-routes.ts';
 import { DateTime, Id, nullable, response } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';

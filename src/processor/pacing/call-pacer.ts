@@ -73,8 +73,8 @@ export class CallPacer {
    * are in progress.
    */
   begin(call: PacedCall, patienceMs: number): Promise<void> | undefined {
-    const { limits, inFlightMax } = this.#options;
-    if (!limits.isActive(this.#nowMs)) {
+    const { inFlightMax } = this.#options;
+    if (!this.#isLimited()) {
       if (this.#inFlight >= inFlightMax) throw tooManyInFlight();
       this.#start(call);
       return undefined;
@@ -95,10 +95,15 @@ export class CallPacer {
    * if it could not begin within `patienceMs`.
    */
   again(call: PacedCall, patienceMs: number): Promise<boolean> | undefined {
-    if (!this.#options.limits.isActive(this.#nowMs)) return undefined;
+    if (!this.#isLimited()) return undefined;
     this.end(call);
     this.#queue.putBack(call);
     return this.#await(call, patienceMs, (hasBegun) => hasBegun);
+  }
+
+  #isLimited(): boolean {
+    const { limits } = this.#options;
+    return limits.mayBeActive && limits.isActive(this.#nowMs());
   }
 
   /** The call has ended. */

@@ -26,13 +26,14 @@ export class Limits {
   readonly #options: LimitsOptions;
   readonly #ofEndpoints = new Map<string, LearnedLimit>();
   readonly all: LearnedLimit;
-  #mayBeActive: boolean;
+  /** False while no limit is known. */
+  mayBeActive: boolean;
 
   constructor(options: LimitsOptions) {
     this.#options = options;
     const { perSecond: stated, documented } = options;
     this.all = new LearnedLimit({ stated, documented: documented.inAll });
-    this.#mayBeActive = stated !== undefined;
+    this.mayBeActive = stated !== undefined;
   }
 
   /** Endpoints come from the table of operations, so there are not many. */
@@ -46,13 +47,11 @@ export class Limits {
     return limit;
   }
 
-  /** Whether any call may have to wait. Costs nothing while no limit is known. */
-  isActive(nowMs: () => number): boolean {
-    if (!this.#mayBeActive) return false;
-    const at = nowMs();
+  /** Whether any call may have to wait. */
+  isActive(nowMs: number): boolean {
     const limits = [this.all, ...this.#ofEndpoints.values()];
-    this.#mayBeActive = limits.some((limit) => limit.isActive(at));
-    return this.#mayBeActive;
+    this.mayBeActive = limits.some((limit) => limit.isActive(nowMs));
+    return this.mayBeActive;
   }
 
   /** When the next pause ends. Infinite if there is none. */
@@ -70,7 +69,7 @@ export class Limits {
   ): void {
     // The limit of one object says nothing about calls for others.
     if (reason === 'resource-specific') return;
-    this.#mayBeActive = true;
+    this.mayBeActive = true;
     if (reason === 'global-rate') this.all.lowerRate(nowMs, retryAfterMs);
     else if (reason === 'endpoint-rate') this.of(endpoint).lowerRate(nowMs, retryAfterMs);
     else if (reason === 'global-concurrency') this.all.lowerInFlight(nowMs, inFlight.all, retryAfterMs);

@@ -1,6 +1,5 @@
 import http from 'node:http';
 import https from 'node:https';
-import { currentTurn } from '#core/platform/cause.ts';
 import type { Logger } from '#core/platform/logger.ts';
 import type { Metrics } from '#core/platform/metrics.ts';
 import type { RunScript } from '../pacing/leased-tokens.ts';
@@ -12,7 +11,7 @@ import { eventTypes } from './events/event-types.ts';
 import { createEventCalls } from './events/events.ts';
 import { readEventContent } from './events/map-event.ts';
 import { redactStored } from './events/redact-payload.ts';
-import { understandsVersion, verifyWebhook } from './events/verify-webhook.ts';
+import { understandsVersion, verifierOf } from './events/verify-webhook.ts';
 import { createAccountRead, createTimeRead } from './objects/account.ts';
 import { createCheckoutCalls } from './objects/checkouts.ts';
 import { createCustomerCalls } from './objects/customers.ts';
@@ -79,10 +78,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
   };
   const context: AdapterContext = {
     ...ungated,
-    call: gateCalls(ungated.call, async () => {
-      await beforeCall?.();
-      await currentTurn()?.require(limits.deadlineMs);
-    }),
+    call: gateCalls(ungated.call, beforeCall, limits),
   };
   return {
     livemode: isLiveKey(secretKey),
@@ -104,9 +100,9 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     webhookEndpoints: createWebhookEndpointCalls(context),
     readAccount: createAccountRead(ungated, isRestrictedKey(secretKey)),
     readTime: createTimeRead(ungated),
-    verifyWebhook: (body, signature, now) => verifyWebhook(body, signature, webhookSecrets, now),
+    verifyWebhook: verifierOf(webhookSecrets),
     readEvent: readEventContent,
-    causeOf: (write, ids) => (sent.isEmpty ? undefined : sent.causeOf(write, ids)),
+    causeOf: sent.causeOf.bind(sent),
     redact: redactStored,
     understands: understandsVersion,
     close: () => {

@@ -19,9 +19,8 @@ import { RefundStore } from '#features/payments/refund-store.ts';
 import { SubscriptionCharges } from '#features/payments/subscription-charges.ts';
 import { PlanMirror } from '#features/plans/plan-mirror.ts';
 import { PlanStore } from '#features/plans/plan-store.ts';
-import { GroupReservationStore } from '#features/subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '#features/subscriptions/subscription-mirror.ts';
-import { SubscriptionStore } from '#features/subscriptions/subscription-store.ts';
+import { GroupReservationStore, SubscriptionStore } from '#features/subscriptions/subscription-store.ts';
 
 export type Stores = ReturnType<typeof composeStores>;
 

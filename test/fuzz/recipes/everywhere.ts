@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { grants, type Scope, scopes } from '#core/model/api-key.ts';
+import { type Scope, scopes } from '#core/model/api-key.ts';
+import { grants } from '#http/access/api-guard.ts';
 import { createCustomer, createSubscription, saveCard } from '../../support/objects.ts';
 import type { Documented } from '../../support/openapi-document.ts';
 import { type ApiRequest, exampleRequest, rightRequest, unknownId } from '../../support/right-requests.ts';

@@ -1,4 +1,4 @@
-import { Failure, requireFound } from '#core/errors.ts';
+import { Failure, notFound } from '#core/errors.ts';
 import {
   type Entitlement,
   type EntitlementTerms,
@@ -107,7 +107,9 @@ export class EntitlementService {
   }
 
   async ofCustomer(id: string): Promise<CustomerEntitlements> {
-    return this.#toEntitlements(requireFound('customer', await this.#byId.read(id)));
+    const customer = await this.#byId.read(id);
+    if (customer === undefined) throw notFound('customer');
+    return this.#toEntitlements(customer);
   }
 
   async ofExternalId(externalId: string): Promise<CustomerEntitlements> {

@@ -1,13 +1,8 @@
 import { Failure } from '#core/errors.ts';
 import type { Subscription, SubscriptionFacts } from '#core/model/subscription.ts';
 import type { Clock } from '#core/platform/clock.ts';
-import { processorKeyLifeMs } from '#engine/idempotency/claim.ts';
-import {
-  type CheckedOperation,
-  type FoundClaim,
-  type OperationWrite,
-  parentOf,
-} from '#engine/idempotency/operation.ts';
+import { parentOf, processorKeyLifeMs } from '#engine/idempotency/claim.ts';
+import type { CheckedOperation, FoundClaim, OperationWrite } from '#engine/idempotency/operation.ts';
 import { applyInTransaction, applyResponse } from '#engine/mirrors/refresh.ts';
 import { notReached } from '#processor/port/attempt.ts';
 import type { Declined, SubscriptionToPay } from '#processor/port/invoice-payment.ts';

@@ -4,7 +4,8 @@ import { newId } from '#core/platform/id.ts';
 import { isGone } from '#core/platform/owner-lock.ts';
 import type { Platform } from '#core/platform/platform.ts';
 import { RepeatedCheck } from '#core/platform/repeated-check.ts';
-import { type FoundClaim, parentOf, type WriteTurn } from '#engine/idempotency/operation.ts';
+import { parentOf } from '#engine/idempotency/claim.ts';
+import type { FoundClaim, WriteTurn } from '#engine/idempotency/operation.ts';
 import type { TakenTurn, TurnStore, Writer } from './turn-store.ts';
 
 /** How long a request waits for its turn: as long as a request waits for another one with the same idempotency key. */

@@ -8,10 +8,10 @@ import type {
   SubscriptionChangeCalls,
 } from '../../port/subscription-changes.ts';
 import { type InvoiceCharge, readCharge } from '../objects/invoice-charge.ts';
-import { termExpansions } from '../objects/map-subscription-terms.ts';
+import { termExpansions } from '../objects/map-subscription.ts';
 import { voidInvoice } from '../objects/void-invoice.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing } from '../wire/attempt.ts';
+import { done, missing } from '../wire/responses.ts';
 import { mainMarkKey } from '../wire/wire-metadata.ts';
 import { changeMarksKey, mapChangeable, readChangeable } from './changeable-subscription.ts';
 import { releaseSchedule } from './planned-changes.ts';

@@ -2,11 +2,10 @@ import type { AsOf } from '#core/model/facts.ts';
 import { objectMissing } from '../../port/attempt.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { ChangeableItem, ChangeableSubscription } from '../../port/subscription-changes.ts';
-import { mapSubscription } from '../objects/map-subscription.ts';
-import { quantityOf, termExpansions } from '../objects/map-subscription-terms.ts';
+import { mapSubscription, quantityOf, termExpansions } from '../objects/map-subscription.ts';
 import { readSubscription } from '../objects/read-subscription.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { nullIfMissing } from '../wire/attempt.ts';
+import { nullIfMissing } from '../wire/responses.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
 import { ifReadable, noLinks, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { mapVoidedInvoice, restoredDiscountOf, restoredReasons } from './map-voided-invoice.ts';
@@ -40,7 +39,7 @@ export function mapChangeable(value: unknown, asOf: AsOf): ChangeableSubscriptio
     changeInvoiceId: pendingUpdate?.processorInvoiceId ?? null,
     unrestoredInvoiceId: unrestoredInvoiceOf(subscription),
     processorPlanningId: processorScheduleId,
-    isPlanningSpent: isScheduleSpent(subscription),
+    isPlanningSpent: processorScheduleId !== null && isScheduleSpent(subscription),
     changeMarks: changeMarksOf(subscription),
     waitingMarks: pendingUpdate?.changeMarks ?? [],
     state: JSON.stringify({
@@ -94,10 +93,11 @@ function pendingUpdateOf(subscription: WireObject) {
 /** The latest invoice, if it is the void invoice of a change and has used up a discount that is not restored yet. */
 function unrestoredInvoiceOf(subscription: WireObject): string | null {
   const latest = subscription.optional('object', 'latest_invoice');
-  if (latest === null || !restoredReasons.includes(latest.optionalText('billing_reason'))) return null;
-  const { processorInvoiceId, status, onceDiscounts } = mapVoidedInvoice(subscription.raw('latest_invoice'));
+  if (latest === null || latest.optionalText('status') !== 'void') return null;
+  if (!restoredReasons.includes(latest.optionalText('billing_reason'))) return null;
+  const { processorInvoiceId, onceDiscounts } = mapVoidedInvoice(subscription.raw('latest_invoice'));
   const isRestored = restoredInvoicesOf(subscription).includes(processorInvoiceId);
-  return status === 'void' && onceDiscounts.length > 0 && !isRestored ? processorInvoiceId : null;
+  return onceDiscounts.length > 0 && !isRestored ? processorInvoiceId : null;
 }
 
 /** The metadata key under which a subscription carries the marks of its changes. */

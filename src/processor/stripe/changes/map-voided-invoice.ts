@@ -1,5 +1,5 @@
 import type { AsOf } from '#core/model/facts.ts';
-import { codeOf, isOnce } from '../objects/map-subscription-terms.ts';
+import { codeOf, isOnce } from '../objects/map-subscription.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 

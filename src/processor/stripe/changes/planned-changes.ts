@@ -9,13 +9,12 @@ import type {
   Planning,
   SubscriptionChangeCalls,
 } from '../../port/subscription-changes.ts';
-import { hasMoreItems } from '../objects/map-subscription.ts';
-import { quantityOf } from '../objects/map-subscription-terms.ts';
+import { hasMoreItems, quantityOf } from '../objects/map-subscription.ts';
 import { readSubscription } from '../objects/read-subscription.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing, refused } from '../wire/attempt.ts';
 import { fetchFrom, mapAll } from '../wire/listing.ts';
 import type { Refusal } from '../wire/refusal.ts';
+import { done, missing, refused } from '../wire/responses.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { readChangeable } from './changeable-subscription.ts';
 import { isScheduleSpent, type Phase, phasesWithChange, phasesWithMethod } from './schedule-phases.ts';

@@ -2,7 +2,7 @@ import type { AsOf } from '#core/model/facts.ts';
 import type { ChangePreview, PreviewLine, SubscriptionChangeCalls } from '../../port/subscription-changes.ts';
 import { hasMoreLines, mapLine, readLines } from '../objects/invoice-lines.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing, refused } from '../wire/attempt.ts';
+import { done, missing, refused } from '../wire/responses.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { changeParams } from './change-now.ts';
 import { billedParams, type InvoiceItem } from './map-invoice-item.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Stripe } from 'stripe';
 import type { Attempt } from '../../port/attempt.ts';
-import { restoredCodeKey } from '../objects/map-subscription-terms.ts';
+import { restoredCodeKey } from '../objects/map-subscription.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missingOrWrongState, refused } from '../wire/attempt.ts';
+import { done, missingOrWrongState, refused } from '../wire/responses.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { type DiscountedSubscription, readDiscounted, restoredMetadata } from './changeable-subscription.ts';
 import { type OnceDiscount, restoresDiscountKey, type VoidedInvoice } from './map-voided-invoice.ts';

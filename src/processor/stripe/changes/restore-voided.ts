@@ -1,6 +1,6 @@
 import { hasEnded, type SubscriptionFacts } from '#core/model/subscription.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { nullIfMissing } from '../wire/attempt.ts';
+import { nullIfMissing } from '../wire/responses.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import {
   mapVoidedInvoice,

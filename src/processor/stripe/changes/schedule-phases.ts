@@ -1,7 +1,7 @@
 import type { Stripe } from 'stripe';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { ItemChange, PlannedChange } from '../../port/subscription-changes.ts';
-import { quantityOf } from '../objects/map-subscription-terms.ts';
+import { quantityOf } from '../objects/map-subscription.ts';
 import { mainMarkKey } from '../wire/wire-metadata.ts';
 import { ifReadable, type WireObject } from '../wire/wire-object.ts';
 import { copied, idOf, itemSettings, phaseDiscount, settingsOf, taxOf } from './phase-settings.ts';

@@ -2,8 +2,8 @@ import type { Stripe } from 'stripe';
 import { type Attempt, notReached } from '../../port/attempt.ts';
 import type { ChangeableSubscription } from '../../port/subscription-changes.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missingOrWrongState, refused } from '../wire/attempt.ts';
 import { fetchAll, fetchFrom } from '../wire/listing.ts';
+import { done, missingOrWrongState, refused } from '../wire/responses.ts';
 import { type InvoiceItem, mapInvoiceItem, restoredItemParams, waitedMark } from './map-invoice-item.ts';
 import type { VoidedInvoice } from './map-voided-invoice.ts';
 

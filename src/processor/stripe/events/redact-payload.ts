@@ -1,9 +1,8 @@
 import { priceMarksOf } from '../objects/plan-metadata.ts';
 import { checkoutIdKey, mainMarkKey } from '../wire/wire-metadata.ts';
-import { isRecord, localIdKey } from '../wire/wire-object.ts';
+import { isRecord, localIdKey, redactText, secretName } from '../wire/wire-object.ts';
 import { eventReaders } from './event-types.ts';
 import { isPersonalName } from './personal-name.ts';
-import { redactText, secretName } from './redact-secrets.ts';
 
 /** A payload in the two forms in which it may be stored. */
 interface RedactedForms {

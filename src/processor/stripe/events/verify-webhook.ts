@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { VerifiedWebhook } from '../../port/event-calls.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
+import type { Processor } from '../../port/processor.ts';
 import { Stripe } from '../wire/stripe-package.ts';
 import { mapReceivedEvent } from './map-event.ts';
 
@@ -16,6 +17,10 @@ const toleranceSeconds = 300;
  * the stack of any code that walks it.
  */
 const nestingDepthMax = 100;
+
+export function verifierOf(secrets: readonly string[]): Processor['verifyWebhook'] {
+  return (body, signature, now) => verifyWebhook(body, signature, secrets, now);
+}
 
 /**
  * Whether the bytes are an event that was signed with one of the secrets at about this time. The official package would

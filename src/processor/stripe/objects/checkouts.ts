@@ -9,11 +9,10 @@ import type {
   SoldSubscription,
 } from '../../port/checkout-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missingOrWrongState, nullIfMissing } from '../wire/attempt.ts';
 import { createdSince, fetchFrom, mapPages } from '../wire/listing.ts';
-import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
-import { sinceCreation } from '../wire/responses.ts';
-import { checkoutMetadata, resultMetadata } from '../wire/wire-metadata.ts';
+import { findMarked, withRequest } from '../wire/request-marks.ts';
+import { done, missingOrWrongState, nullIfMissing, sinceCreation } from '../wire/responses.ts';
+import { checkoutMetadata, creationMetadata, resultMetadata } from '../wire/wire-metadata.ts';
 import { type KnownLinks, noLinks, withKnownLinks } from '../wire/wire-object.ts';
 import { checkoutUrlOf, mapCheckout, mapListedCheckout } from './map-checkout.ts';
 

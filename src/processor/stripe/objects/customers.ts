@@ -4,11 +4,10 @@ import type { Metadata } from '#core/model/metadata.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, CustomerCalls, CustomerValues } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing, nullIfMissing } from '../wire/attempt.ts';
 import { createdSince, fetchFrom, mapPages } from '../wire/listing.ts';
-import { markMetadata, searchMarked, withRequest } from '../wire/request-marks.ts';
-import { sinceCreation } from '../wire/responses.ts';
-import { changedMetadata, externalIdKey } from '../wire/wire-metadata.ts';
+import { searchMarked, withRequest } from '../wire/request-marks.ts';
+import { done, missing, nullIfMissing, sinceCreation } from '../wire/responses.ts';
+import { changedMetadata, externalIdKey, markMetadata } from '../wire/wire-metadata.ts';
 import { localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { mapCustomer } from './map-customer.ts';
 

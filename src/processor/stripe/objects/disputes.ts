@@ -2,8 +2,8 @@ import type { DisputeFacts, UnlinkedDisputeFacts } from '#core/model/dispute.ts'
 import type { Pages } from '../../port/pages.ts';
 import type { DisputeCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { nullIfMissing } from '../wire/attempt.ts';
 import { fetchFrom, mapAll, mapPages } from '../wire/listing.ts';
+import { nullIfMissing } from '../wire/responses.ts';
 import { withKnownLinks } from '../wire/wire-object.ts';
 import { isLinked, mapDispute } from './map-dispute.ts';
 

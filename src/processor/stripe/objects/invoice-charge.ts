@@ -1,8 +1,7 @@
 import { invoiceStatuses } from '#core/model/invoice.ts';
 import type { Declined } from '../../port/invoice-payment.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { nullIfMissing } from '../wire/attempt.ts';
-import { clientSecretOf } from '../wire/responses.ts';
+import { clientSecretOf, nullIfMissing } from '../wire/responses.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { failureOf } from './map-payment.ts';
 

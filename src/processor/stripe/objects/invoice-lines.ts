@@ -1,8 +1,8 @@
 import type { InvoiceLine } from '../../port/invoice-line.ts';
 import type { InvoiceCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { nullIfMissing } from '../wire/attempt.ts';
 import { fetchAll, takePage } from '../wire/listing.ts';
+import { nullIfMissing } from '../wire/responses.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 /** A thousand lines: an invoice has at most 250 of its own, and some more for changes within the period. */

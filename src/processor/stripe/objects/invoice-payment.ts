@@ -5,8 +5,14 @@ import { UnmappableError } from '../../port/event-facts.ts';
 import type { Declined, InvoicePaymentCalls, NewInvoicePayment } from '../../port/invoice-payment.ts';
 import type { InvoiceCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { declined, declineOf, done, missingOrWrongState, nullIfMissing } from '../wire/attempt.ts';
-import { isReplayed } from '../wire/responses.ts';
+import {
+  declined,
+  declineOf,
+  done,
+  isReplayed,
+  missingOrWrongState,
+  nullIfMissing,
+} from '../wire/responses.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { readCharge } from './invoice-charge.ts';
 import { mapInvoice } from './map-invoice.ts';

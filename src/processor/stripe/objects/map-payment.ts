@@ -1,10 +1,9 @@
 import type { Charge, ChargeFacts } from '#core/model/charge.ts';
 import type { AsOf } from '#core/model/facts.ts';
 import type { PaymentFacts, PaymentFailure } from '#core/model/payment.ts';
-import { redactText } from '../events/redact-secrets.ts';
 import { clientSecretOf } from '../wire/responses.ts';
 import { checkoutIdOf, metadataOf } from '../wire/wire-metadata.ts';
-import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { ifReadable, redactText, WireObject } from '../wire/wire-object.ts';
 import { describeMethod } from './map-payment-method.ts';
 
 /** Maps the processor's payment intent statuses to Till's. */

@@ -4,14 +4,20 @@ import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, PaymentMethodCalls } from '../../port/processor.ts';
 import { setScheduledMethod } from '../changes/planned-changes.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, isMissing, missingOrWrongState, nullIfMissing } from '../wire/attempt.ts';
 import { createdSince, fetchAll, fetchFrom, mapAll } from '../wire/listing.ts';
-import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
-import { isReplayed, warnOfMissingSecret } from '../wire/responses.ts';
+import { findMarked, withRequest } from '../wire/request-marks.ts';
+import {
+  done,
+  isMissing,
+  isReplayed,
+  missingOrWrongState,
+  nullIfMissing,
+  warnOfMissingSecret,
+} from '../wire/responses.ts';
+import { creationMetadata } from '../wire/wire-metadata.ts';
 import { ifReadable, noLinks, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { defaultOf, mapPaymentMethod, mapSetup, mapUse } from './map-payment-method.ts';
-import { mapSubscription } from './map-subscription.ts';
-import { termExpansions } from './map-subscription-terms.ts';
+import { mapSubscription, termExpansions } from './map-subscription.ts';
 
 export function createPaymentMethodCalls(context: AdapterContext): PaymentMethodCalls {
   return { ...createSetups(context), ...createReads(context), ...createWrites(context) };

@@ -3,19 +3,25 @@ import { Failure } from '#core/errors.ts';
 import type { AsOf } from '#core/model/facts.ts';
 import type { NewPayment, PaymentCalls, PaymentWithSecret } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing, missingOrWrongState, nullIfMissing, refused } from '../wire/attempt.ts';
 import { createdSince, fetchFrom, mapPages } from '../wire/listing.ts';
 import type { Refusal } from '../wire/refusal.ts';
+import { findMarked, readMark, withRequest } from '../wire/request-marks.ts';
+import {
+  done,
+  missing,
+  missingOrWrongState,
+  nullIfMissing,
+  refused,
+  sinceCreation,
+  warnOfMissingSecret,
+} from '../wire/responses.ts';
 import {
   captureKeys,
+  changedMetadata,
   creationMetadata,
-  findMarked,
   markMetadata,
-  readMark,
-  withRequest,
-} from '../wire/request-marks.ts';
-import { sinceCreation, warnOfMissingSecret } from '../wire/responses.ts';
-import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
+  withSentMetadata,
+} from '../wire/wire-metadata.ts';
 import { type KnownLinks, noLinks, withKnownLinks } from '../wire/wire-object.ts';
 import { clientSecretOfPayment, mapPaymentResponse } from './map-payment.ts';
 

@@ -1,8 +1,7 @@
 import { type Metadata, type MetadataChange, metadataValueLengthMax } from '#core/model/metadata.ts';
 import { featuresMax, isFeature, isGroupName, type PlanFeatures } from '#core/model/plan-features.ts';
-import { redactText } from '../events/redact-secrets.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
-import { isRecord, type WireObject } from '../wire/wire-object.ts';
+import { isRecord, redactText, type WireObject } from '../wire/wire-object.ts';
 
 /** The metadata keys under which a product carries the plan's group and features: see decision 0012. */
 const groupKey = 'till_group';

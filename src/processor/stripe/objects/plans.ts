@@ -3,11 +3,10 @@ import { noFeatures } from '#core/model/plan-features.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, PlanCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing, nullIfMissing } from '../wire/attempt.ts';
 import { fetchFrom, mapPages } from '../wire/listing.ts';
-import { creationMetadata, searchMarked, withRequest } from '../wire/request-marks.ts';
-import { sinceCreation } from '../wire/responses.ts';
-import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
+import { searchMarked, withRequest } from '../wire/request-marks.ts';
+import { done, missing, nullIfMissing, sinceCreation } from '../wire/responses.ts';
+import { changedMetadata, creationMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
 import { localIdKey, withKnownLinks } from '../wire/wire-object.ts';
 import { mapPlan, mapPrice, mapProduct } from './map-plan.ts';
 import {

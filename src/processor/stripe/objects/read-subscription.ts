@@ -1,7 +1,7 @@
 import type { AsOf } from '#core/model/facts.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { nullIfMissing } from '../wire/attempt.ts';
 import { fetchAll, fetchFrom } from '../wire/listing.ts';
+import { nullIfMissing } from '../wire/responses.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { hasMoreItems } from './map-subscription.ts';
 

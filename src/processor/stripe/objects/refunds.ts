@@ -2,12 +2,12 @@ import type { AsOf } from '#core/model/facts.ts';
 import type { RefundFacts } from '#core/model/refund.ts';
 import type { RefundCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, nullIfMissing, refused } from '../wire/attempt.ts';
 import { createdSince, fetchFrom, findFirst, mapAll, mapPages } from '../wire/listing.ts';
 import type { ProcessorOperation } from '../wire/operations.ts';
 import type { Refusal } from '../wire/refusal.ts';
-import { creationMetadata, readMark, withRequest } from '../wire/request-marks.ts';
-import { sinceCreation } from '../wire/responses.ts';
+import { readMark, withRequest } from '../wire/request-marks.ts';
+import { done, nullIfMissing, refused, sinceCreation } from '../wire/responses.ts';
+import { creationMetadata } from '../wire/wire-metadata.ts';
 import { withKnownLinks } from '../wire/wire-object.ts';
 import { mapRefundResponse } from './map-refund.ts';
 

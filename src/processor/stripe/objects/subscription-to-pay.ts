@@ -1,13 +1,11 @@
 import type { AsOf } from '#core/model/facts.ts';
 import type { SubscriptionInvoice, SubscriptionToPay } from '../../port/invoice-payment.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { nullIfMissing } from '../wire/attempt.ts';
-import { clientSecretOf } from '../wire/responses.ts';
+import { clientSecretOf, nullIfMissing } from '../wire/responses.ts';
 import { ifReadable, noLinks, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { mapInvoice } from './map-invoice.ts';
 import { defaultOfSubscription } from './map-payment-method.ts';
-import { mapSubscription } from './map-subscription.ts';
-import { termExpansions } from './map-subscription-terms.ts';
+import { mapSubscription, termExpansions } from './map-subscription.ts';
 import { readSubscription } from './read-subscription.ts';
 
 /** The processor's largest page: the invoices of eight years of a monthly plan, and of three months of a daily one. */

@@ -4,14 +4,18 @@ import type { SubscriptionChange, SubscriptionFacts } from '#core/model/subscrip
 import type { Attempt } from '../../port/attempt.ts';
 import type { NewSubscription, SubscriptionCalls, SubscriptionWithSecrets } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing, missingOrWrongState } from '../wire/attempt.ts';
 import { createdSince, fetchFrom, mapPages } from '../wire/listing.ts';
-import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
-import { sinceCreation, warnOfMissingSecret } from '../wire/responses.ts';
-import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
+import { findMarked, withRequest } from '../wire/request-marks.ts';
+import { done, missing, missingOrWrongState, sinceCreation, warnOfMissingSecret } from '../wire/responses.ts';
+import { changedMetadata, creationMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
 import { type KnownLinks, noLinks, withKnownLinks } from '../wire/wire-object.ts';
-import { clientSecretOfSubscription, mapSubscription, setupSecretOf } from './map-subscription.ts';
-import { termExpansions, termExpansionsInList } from './map-subscription-terms.ts';
+import {
+  clientSecretOfSubscription,
+  mapSubscription,
+  setupSecretOf,
+  termExpansions,
+  termExpansionsInList,
+} from './map-subscription.ts';
 import { readSubscription } from './read-subscription.ts';
 import { readToPay } from './subscription-to-pay.ts';
 

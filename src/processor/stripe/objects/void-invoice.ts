@@ -1,6 +1,6 @@
 import { notReached } from '../../port/attempt.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missingOrWrongState } from '../wire/attempt.ts';
+import { done, missingOrWrongState } from '../wire/responses.ts';
 import { readCharge } from './invoice-charge.ts';
 
 /** Voids an invoice. The processor refuses if it was paid meanwhile. Fails if it is still open. */

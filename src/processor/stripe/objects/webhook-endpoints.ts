@@ -2,8 +2,8 @@ import type { Stripe as StripeTypes } from 'stripe';
 import { Failure } from '#core/errors.ts';
 import type { WebhookEndpoint, WebhookEndpointCalls } from '../../port/webhook-endpoint-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing } from '../wire/attempt.ts';
 import { fetchAll, fetchFrom } from '../wire/listing.ts';
+import { done, missing } from '../wire/responses.ts';
 import { Stripe } from '../wire/stripe-package.ts';
 import { WireObject } from '../wire/wire-object.ts';
 

@@ -6,6 +6,7 @@ import type { Metrics } from '#core/platform/metrics.ts';
 import { currentSpan, inSpan } from '#core/platform/tracing.ts';
 import type { CallPacer, PacedCall } from '../../pacing/call-pacer.ts';
 import type { RateLimit } from '../../pacing/limits.ts';
+import type { BeforeCall } from '../../port/processor.ts';
 import { type ProcessorOperation, type ProcessorOutcome, processorOperations } from './operations.ts';
 import { rateLimitOf } from './rate-limit.ts';
 import { callFailure, classifyError, type FailedCall, type Refusal } from './refusal.ts';
@@ -121,12 +122,17 @@ function begin(place: CallPlace, observe: (outcome: ProcessorOutcome) => void): 
   }
 }
 
-/** The same calls, each after `before`. */
-export function gateCalls({ read, write }: ProcessorCaller, before: () => Promise<void>): ProcessorCaller {
+/** The same calls, each after `beforeCall`, and in the turn of its work. */
+export function gateCalls(
+  { read, write }: ProcessorCaller,
+  beforeCall: BeforeCall | undefined,
+  { deadlineMs }: CallLimits,
+): ProcessorCaller {
   const gated =
     (call: Call): Call =>
     async (operation, values) => {
-      await before();
+      await beforeCall?.();
+      await currentTurn()?.require(deadlineMs);
       return call(operation, values);
     };
   return { read: gated(read), write: gated(write) };

@@ -225,6 +225,8 @@ export class SentWrites {
 
   /** The request whose write caused the event, if it is about one of these objects. */
   causeOf({ idempotencyKey, objectId }: CausingWrite, ids: readonly string[]): Cause | undefined {
+    // Most processes have sent no write within half a minute when there are no requests.
+    if (this.isEmpty) return undefined;
     this.#forget();
     const sent = this.#byName.get(idempotencyKey ?? unkeyed(objectId));
     if (sent === undefined) return undefined;

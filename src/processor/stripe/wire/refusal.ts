@@ -1,9 +1,9 @@
 import { Failure, type FailureCode } from '#core/errors.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
-import { redactText } from '../events/redact-secrets.ts';
 import { HttpClientError } from './http-client.ts';
 import type { ProcessorOperation, ProcessorOutcome } from './operations.ts';
 import { Stripe } from './stripe-package.ts';
+import { redactText } from './wire-object.ts';
 
 /** The processor's response to a call that it did not carry out. */
 export interface Refusal {

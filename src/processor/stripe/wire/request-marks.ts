@@ -3,20 +3,8 @@ import type { LookUp, Marked, RequestMark } from '../../port/request-mark.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { createdSince, earliestCreation, type Fetch, findFirst } from './listing.ts';
 import type { ProcessorOperation } from './operations.ts';
-import { fieldsOf } from './wire-metadata.ts';
-import { localIdKey, WireObject } from './wire-object.ts';
-
-/** The metadata keys of a mark. */
-interface MarkKeys {
-  readonly key: string;
-  readonly request: string;
-}
-
-/** The mark of the request that created the object. */
-const creationKeys: MarkKeys = { key: 'till_key', request: 'till_request' };
-
-/** The mark of the request that captured the payment. */
-export const captureKeys: MarkKeys = { key: 'till_capture_key', request: 'till_capture_request' };
+import { creationKeys, fieldsOf } from './wire-metadata.ts';
+import { WireObject } from './wire-object.ts';
 
 /**
  * The longest lag of the processor's search: usually about a minute, up to an hour during an outage. Newer objects are
@@ -26,15 +14,6 @@ const searchLagMsMax = 3_600_000;
 
 /** At most one object has a mark, unless a person copied its metadata. */
 const searchedMax = 10;
-
-/** The metadata of an object that Till creates. */
-export function creationMetadata({ id, mark }: { readonly id: string; readonly mark: RequestMark }) {
-  return { [localIdKey]: id, ...markMetadata(mark) };
-}
-
-export function markMetadata({ key, request }: RequestMark, keys = creationKeys) {
-  return { [keys.key]: key, [keys.request]: request };
-}
 
 /** An object that a request with the same idempotency key created. */
 interface MarkedObject {

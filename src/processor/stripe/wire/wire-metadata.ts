@@ -1,8 +1,8 @@
 import { isExternalId } from '#core/model/customer.ts';
 import { type Metadata, type MetadataChange, ownKeyPrefix } from '#core/model/metadata.ts';
 import type { NewCheckout } from '../../port/checkout-calls.ts';
-import { redactText } from '../events/redact-secrets.ts';
-import { isRecord, localIdKey, uuid, type WireObject } from './wire-object.ts';
+import type { RequestMark } from '../../port/request-mark.ts';
+import { isRecord, localIdKey, redactText, uuid, type WireObject } from './wire-object.ts';
 
 /** The metadata key under which a customer carries the application's own id. */
 export const externalIdKey = 'till_external_id';
@@ -32,6 +32,27 @@ export const mainMarkKey = 'till_main';
 export function mainMarkOf(object: WireObject): string | null {
   const mark = fieldsOf(object)?.[mainMarkKey];
   return isStorable(mark) ? mark : null;
+}
+
+/** The metadata keys of a mark. */
+interface MarkKeys {
+  readonly key: string;
+  readonly request: string;
+}
+
+/** The mark of the request that created the object. */
+export const creationKeys: MarkKeys = { key: 'till_key', request: 'till_request' };
+
+/** The mark of the request that captured the payment. */
+export const captureKeys: MarkKeys = { key: 'till_capture_key', request: 'till_capture_request' };
+
+/** The metadata of an object that Till creates. */
+export function creationMetadata({ id, mark }: { readonly id: string; readonly mark: RequestMark }) {
+  return { [localIdKey]: id, ...markMetadata(mark) };
+}
+
+export function markMetadata({ key, request }: RequestMark, keys = creationKeys) {
+  return { [keys.key]: key, [keys.request]: request };
 }
 
 /** The metadata key under which the results of a checkout carry its id. */

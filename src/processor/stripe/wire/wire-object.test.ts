@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { redactText } from './redact-secrets.ts';
+import { redactText } from './wire-object.ts';
 
 test('a secret inside a longer text is redacted', () => {
   const url = 'https://hooks.example.com/?payment_intent=pi_1&payment_intent_client_secret=';
