@@ -4,6 +4,7 @@ import type { PlanQuantity } from '#core/model/subscription-items.ts';
 import type { ProcessorClock } from '#core/platform/clock.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { hashRequest } from '#engine/idempotency/claim.ts';
+import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import type {
   Admission,
   CheckedOperation,
@@ -23,7 +24,7 @@ import type { CustomerService } from '../customers/customer-service.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import { requireSoldPlans } from '../subscriptions/add-ons.ts';
 import { explainCodeRefusal, findPromotionCode } from '../subscriptions/promotion-code.ts';
-import { type GroupParts, groupHeld, reserveGroup } from '../subscriptions/reserve-group.ts';
+import { type Grouping, groupHeld, reserveGroup } from '../subscriptions/reserve-group.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import { hadTrial } from '../subscriptions/used-trials.ts';
 import { type CheckoutMirror, resultIdOf } from './checkout-mirror.ts';
@@ -82,14 +83,16 @@ type PreparedCheckout = NewPage | Existing;
 
 type CheckoutEffect = CheckoutWithUrl | Existing;
 
-export interface CheckoutParts extends MirrorContext {
+export interface CheckoutContext extends MirrorContext {
+  readonly idempotency: IdempotencyService;
+  readonly returnUrlOrigins: readonly string[];
   readonly store: CheckoutStore;
   readonly mirror: CheckoutMirror;
   readonly customers: CustomerService;
   readonly plans: PlanService;
   readonly subscriptions: SubscriptionService;
-  /** The parts that reserve groups. */
-  readonly grouping: GroupParts;
+  /** What the reservation of a group needs. */
+  readonly grouping: Grouping;
   readonly processorClock: ProcessorClock;
 }
 
@@ -109,8 +112,8 @@ export type CheckoutCreation = CheckedOperation<
 >;
 
 /** The steps of creating a checkout. */
-export function checkoutCreation(parts: CheckoutParts, pages: OpenPages): CheckoutCreation {
-  const { database, store, mirror, customers, plans, processor, grouping, processorClock } = parts;
+export function checkoutCreation(context: CheckoutContext, pages: OpenPages): CheckoutCreation {
+  const { database, store, mirror, customers, plans, processor, grouping, processorClock } = context;
   return {
     name: 'checkouts.create',
     parentIdOf: ({ customerId }) => customerId,
@@ -119,10 +122,10 @@ export function checkoutCreation(parts: CheckoutParts, pages: OpenPages): Checko
       const customer = await customers.read(customerId);
       const { processorCustomerId } = customer;
       if (sold.mode !== 'subscription') return { processorCustomerId, sold };
-      return { processorCustomerId, sold: await soldSubscription(parts, sold, customer, id) };
+      return { processorCustomerId, sold: await soldSubscription(context, sold, customer, id) };
     },
     call: async (request, prepared, write) =>
-      'existing' in prepared ? prepared : createPage(parts, request, prepared, write),
+      'existing' in prepared ? prepared : createPage(context, request, prepared, write),
     /** The group of the plan stays reserved while the checkout is open. */
     record: async (tx, id, effect) => {
       if ('existing' in effect)
@@ -165,12 +168,12 @@ export function checkoutCreation(parts: CheckoutParts, pages: OpenPages): Checko
 }
 
 async function soldSubscription(
-  parts: CheckoutParts,
+  context: CheckoutContext,
   wanted: WantedSubscription,
   customer: Customer,
   id: string,
 ): Promise<SoldSubscription> {
-  const { database, plans, grouping } = parts;
+  const { database, plans, grouping } = context;
   const { planId, quantity, addOns, trialOnce, promotionCode, trialPeriodDays, ...sold } = wanted;
   const [main, ...others] = await requireSoldPlans(plans, { planId, quantity, addOns });
   const isUsed =
@@ -186,12 +189,12 @@ async function soldSubscription(
     trialPeriodDays: isUsed ? 0 : trialPeriodDays,
     ...(promotionCode === undefined
       ? {}
-      : { processorPromotionCodeId: await findPromotionCode(parts, customer, promotionCode) }),
+      : { processorPromotionCodeId: await findPromotionCode(context, customer, promotionCode) }),
   };
 }
 
 async function createPage(
-  { customers, plans, processor }: CheckoutParts,
+  { customers, plans, processor }: CheckoutContext,
   request: NewCheckoutRequest,
   prepared: NewPage,
   { id, idempotencyKey, mark }: OperationWrite,
@@ -225,15 +228,15 @@ type GroupedCheckoutCreation = CheckedReservingOperation<
 
 /** The steps of a request for a checkout to a plan that is sold once: its group is reserved before the call. */
 export function groupedCheckoutCreation(
-  parts: CheckoutParts,
+  context: CheckoutContext,
   pages: OpenPages,
   request: NewCheckoutRequest,
   planId: string,
 ): GroupedCheckoutCreation {
-  const { database, plans, subscriptions, grouping, processorClock } = parts;
+  const { database, plans, subscriptions, grouping, processorClock } = context;
   const { customerId, page } = request;
-  const creation = checkoutCreation(parts, pages);
-  const findReusable = reusableOf(parts, request);
+  const creation = checkoutCreation(context, pages);
+  const findReusable = reusableOf(context, request);
   const reserve = (tx: Transaction, id: string, admission: Admission) =>
     reserveGroup(tx, grouping, {
       ...{ customerId, planId, isSold: true, subscriptionId: resultIdOf(id), claimId: id, admission },
@@ -272,7 +275,10 @@ export function groupedCheckoutCreation(
 }
 
 /** Finds an open checkout that a request gets instead of a new one. */
-function reusableOf({ store, plans, grouping, processorClock }: CheckoutParts, request: NewCheckoutRequest) {
+function reusableOf(
+  { store, plans, grouping, processorClock }: CheckoutContext,
+  request: NewCheckoutRequest,
+) {
   const { customerId, sold } = request;
   const terms = termsOf(request);
   const isOnce = sold.mode === 'subscription' && sold.trialOnce === true;

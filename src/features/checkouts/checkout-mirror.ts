@@ -31,7 +31,7 @@ import type { LostCustomers } from '../customers/lost-customers.ts';
 import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import type { PaymentMirror } from '../payments/payment-mirror.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
-import { type GroupParts, holdGroup } from '../subscriptions/reserve-group.ts';
+import { type Grouping, holdGroup } from '../subscriptions/reserve-group.ts';
 import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { checkoutView } from './checkout-fields.ts';
 import type { CheckoutStore, OpenCheckout, OwnedCheckout } from './checkout-store.ts';
@@ -47,7 +47,7 @@ interface CheckoutMirrorParts extends MirrorContext {
   readonly subscriptions: SubscriptionMirror;
   readonly invoices: InvoiceMirror;
   readonly payments: PaymentMirror;
-  readonly grouping: Omit<GroupParts, 'lostCommits'>;
+  readonly grouping: Omit<Grouping, 'lostCommits'>;
 }
 
 const nothingInserted: Inserted<Checkout> = { created: [], lost: [] };

@@ -8,12 +8,11 @@ import { soldGroupOf } from '#core/model/plan.ts';
 import { refuseReturnUrls } from '#core/model/return-url.ts';
 import { PacedCalls } from '#core/platform/paced-calls.ts';
 import { SharedReads } from '#core/platform/shared-statement.ts';
-import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import type { OperationResult } from '#engine/idempotency/operation.ts';
 import {
   type Buyer,
+  type CheckoutContext,
   type CheckoutCreation,
-  type CheckoutParts,
   checkoutCreation,
   groupedCheckoutCreation,
   type NewCheckoutRequest,
@@ -28,11 +27,6 @@ const askDelayMs = 5_000;
 /** Rows per page when all open checkouts are compared with the processor. */
 const openPageSize = 100;
 
-interface CheckoutServiceParts extends CheckoutParts {
-  readonly idempotency: IdempotencyService;
-  readonly returnUrlOrigins: readonly string[];
-}
-
 interface ReadCheckout extends OpenedCheckout {
   /** When the call began whose response the request shared, by `performance.now()`. */
   readonly sharedMs?: number;
@@ -41,16 +35,16 @@ interface ReadCheckout extends OpenedCheckout {
 export class CheckoutService implements OpenPages {
   /** The sweeper also uses it. */
   readonly creation: CheckoutCreation;
-  readonly #parts: CheckoutServiceParts;
+  readonly #context: CheckoutContext;
   readonly #reads: SharedReads<Checkout>;
   /** Asks the processor about open checkouts, and brings their rows up to date. Returns the URLs of their pages. */
   readonly #asking: PacedCalls<string | null>;
 
-  constructor(parts: CheckoutServiceParts) {
-    this.#parts = parts;
-    this.creation = checkoutCreation(parts, this);
-    this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
-    this.#asking = new PacedCalls((key) => parts.mirror.readUrl(key));
+  constructor(context: CheckoutContext) {
+    this.#context = context;
+    this.creation = checkoutCreation(context, this);
+    this.#reads = new SharedReads((ids) => context.store.find(context.database, ids));
+    this.#asking = new PacedCalls((key) => context.mirror.readUrl(key));
   }
 
   async create(
@@ -58,13 +52,13 @@ export class CheckoutService implements OpenPages {
     wanted: Omit<NewCheckoutRequest, 'customerId' | 'buyer'>,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<OpenedCheckout>> {
-    const { idempotency, plans, returnUrlOrigins } = this.#parts;
+    const { idempotency, plans, returnUrlOrigins } = this.#context;
     const { sold, page } = wanted;
     refuseReturnUrls({ successUrl: page.successUrl, cancelUrl: page.cancelUrl }, returnUrlOrigins);
     const request = { customerId: await this.#customerIdOf(buyer, key), buyer, ...wanted };
     const plan = sold.mode === 'subscription' ? await plans.find(sold.planId) : undefined;
     if (plan === undefined || soldGroupOf(plan) === null) return idempotency.run(this.creation, request, key);
-    const creation = groupedCheckoutCreation(this.#parts, this, request, plan.id);
+    const creation = groupedCheckoutCreation(this.#context, this, request, plan.id);
     return idempotency.run(creation, request, key);
   }
 
@@ -73,7 +67,7 @@ export class CheckoutService implements OpenPages {
   }
 
   list(request: ListRequest): Promise<ListPage<Checkout>> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     return database.read((db) => store.list(db, request));
   }
 
@@ -129,7 +123,7 @@ export class CheckoutService implements OpenPages {
 
   /** Expires the open checkouts of a customer who is about to be deleted. One that is completed meanwhile stays. */
   async expireOfCustomer(customerId: string): Promise<void> {
-    const { store, database } = this.#parts;
+    const { store, database } = this.#context;
     for (const { id } of await store.listOpenOfCustomer(database, customerId)) await this.expireIfOpen(id);
   }
 
@@ -138,7 +132,7 @@ export class CheckoutService implements OpenPages {
   }
 
   async expireIfOpen(id: string): Promise<void> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     const [row] = await store.find(database, [id]);
     if (row === undefined) return;
     const checkout = await this.#end(row);
@@ -158,7 +152,7 @@ export class CheckoutService implements OpenPages {
 
   /** Expires an open checkout unless the processor refuses, and returns the state at the processor. */
   async #end(row: Checkout): Promise<Checkout> {
-    const { mirror, processor } = this.#parts;
+    const { mirror, processor } = this.#context;
     const { id, status, processorCheckoutSessionId } = row;
     if (status !== 'open') return row;
     // Every request has its own processor key, because expiring a second time has no further effect.
@@ -174,7 +168,7 @@ export class CheckoutService implements OpenPages {
    */
   async #customerIdOf(buyer: Buyer, key: IdempotencyKey | undefined): Promise<string> {
     if ('customerId' in buyer) return buyer.customerId;
-    const { customers, database, idempotency, store } = this.#parts;
+    const { customers, database, idempotency, store } = this.#context;
     const parentId = key && (await idempotency.findParent(this.creation, key));
     if (parentId == null) return (await customers.findOrCreate({ ...buyer.customer, phone: null })).id;
     // If the request returned a checkout that was open already, the parent is that checkout.

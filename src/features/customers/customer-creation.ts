@@ -1,5 +1,6 @@
 import { type Customer, type CustomerFacts, externalIdTaken, hasValues } from '#core/model/customer.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
+import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import {
   type CheckedOperation,
   lookUpOf,
@@ -14,7 +15,8 @@ import { type CustomerMirror, toCustomer } from './customer-mirror.ts';
 import type { CustomerStore } from './customer-store.ts';
 import type { ExternalIdStore } from './external-id-store.ts';
 
-export interface CustomerParts extends MirrorContext {
+export interface CustomerContext extends MirrorContext {
+  readonly idempotency: IdempotencyService;
   readonly store: CustomerStore;
   readonly externalIds: ExternalIdStore;
   readonly mirror: CustomerMirror;
@@ -41,8 +43,8 @@ export type CustomerCreation = CheckedOperation<
 >;
 
 /** The steps of creating a customer without an external id. */
-export function customerCreation(parts: CustomerParts): CustomerCreation {
-  return { ...customerSteps(parts), prepare: async () => ({ existing: null }) };
+export function customerCreation(context: CustomerContext): CustomerCreation {
+  return { ...customerSteps(context), prepare: async () => ({ existing: null }) };
 }
 
 type IdentifiedValues = CustomerValues & { readonly externalId: string };
@@ -58,12 +60,12 @@ export type IdentifiedCustomerCreation = ReservingOperation<
  * The steps of creating a customer with an external id, which is reserved before the call. Of several concurrent
  * requests one creates the customer; the others wait for it.
  */
-export function identifiedCustomerCreation(parts: CustomerParts): IdentifiedCustomerCreation {
+export function identifiedCustomerCreation(context: CustomerContext): IdentifiedCustomerCreation {
   return {
-    ...customerSteps(parts),
+    ...customerSteps(context),
     reserve: async (tx, id, values) => {
       const { externalId } = values;
-      const holder = await reserveExternalId(tx, parts, { externalId, customerId: id, claimId: id });
+      const holder = await reserveExternalId(tx, context, { externalId, customerId: id, claimId: id });
       if (holder !== null && !hasValues(holder, values)) throw externalIdTaken(holder.id);
       return { existing: holder };
     },
@@ -71,8 +73,8 @@ export function identifiedCustomerCreation(parts: CustomerParts): IdentifiedCust
 }
 
 /** The steps that a creation with and one without an external id share. */
-function customerSteps(parts: CustomerParts): Omit<CustomerCreation, 'prepare'> {
-  const { database, store, externalIds, mirror, processor, clock } = parts;
+function customerSteps(context: CustomerContext): Omit<CustomerCreation, 'prepare'> {
+  const { database, store, externalIds, mirror, processor, clock } = context;
   return {
     name: 'customers.create',
     parentIdOf: () => null,
@@ -94,7 +96,7 @@ function customerSteps(parts: CustomerParts): Omit<CustomerCreation, 'prepare'> 
       if (effect.facts.externalId !== null) await externalIds.endReservation(tx, id);
       return { result: { customer: await store.readLive(tx, id), isExisting: false } };
     },
-    finishReservation: (claimId) => correctReserved(parts, claimId),
+    finishReservation: (claimId) => correctReserved(context, claimId),
     release: (tx, { resourceId }) => externalIds.endReservation(tx, resourceId),
     refresh: async ({ customer, isExisting }) => {
       await untilSettled(() => mirror.refresh(customer.processorCustomerId));
@@ -116,7 +118,7 @@ interface Reservation {
 /** Reserves an external id. Returns the customer that already has it, if there is one. */
 export async function reserveExternalId(
   tx: Transaction,
-  { store, externalIds }: Pick<CustomerParts, 'store' | 'externalIds'>,
+  { store, externalIds }: Pick<CustomerContext, 'store' | 'externalIds'>,
   reservation: Reservation,
 ): Promise<Customer | null> {
   const { externalId, customerId } = reservation;
@@ -137,7 +139,7 @@ export async function reserveExternalId(
  * the row changed, so the row may not show the external id yet. A customer that the processor does not know has none.
  */
 export async function correctReserved(
-  { database, store, externalIds, mirror }: CustomerParts,
+  { database, store, externalIds, mirror }: CustomerContext,
   claimId: string,
 ): Promise<void> {
   const customerId = await externalIds.findCustomer(database, claimId);

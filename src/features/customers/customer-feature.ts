@@ -1,14 +1,14 @@
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
 import type { ResyncScope, UnlistedObjects } from '#engine/sync/compared-list.ts';
-import { adoptingCustomers, customerStage, type StageParts } from './customer-import.ts';
+import { adoptingCustomers, customerStage, type ImportContext } from './customer-import.ts';
 import { customerEvents, customerKind, erasedCustomer } from './customer-kind.ts';
 import { registerCustomerRoutes } from './customer-routes.ts';
 import { customerSources } from './customer-search.ts';
 import type { CustomerService } from './customer-service.ts';
 import { type CustomerStore, customerList } from './customer-store.ts';
 
-interface Context extends StageParts {
+interface Context extends ImportContext {
   readonly stores: { readonly customers: CustomerStore };
   readonly customers: CustomerService;
   readonly checkouts: { expireOfCustomer(customerId: string): Promise<void> };
@@ -18,8 +18,7 @@ interface Context extends StageParts {
 export const customerFeature: Feature<Context> = {
   tags: [{ name: 'customers', description: 'People or companies that pay you.' }],
   routes: (app, { customers, checkouts, subscriptions }) =>
-    registerCustomerRoutes(app, {
-      customers,
+    registerCustomerRoutes(app, customers, {
       expireCheckouts: (customerId) => checkouts.expireOfCustomer(customerId),
       correctSubscriptions: (customerId) => subscriptions.correctOfCustomer(customerId),
     }),

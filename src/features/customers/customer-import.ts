@@ -5,12 +5,12 @@ import { rowsOf, type Stage, stageOf } from '#engine/sync/import-stage.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerMirror } from './customer-mirror.ts';
 
-export interface StageParts {
+export interface ImportContext {
   readonly processor: Processor;
   readonly mirrors: { readonly customers: CustomerMirror };
 }
 
-export function customerStage({ processor, mirrors }: StageParts): Stage<CustomerFacts> {
+export function customerStage({ processor, mirrors }: ImportContext): Stage<CustomerFacts> {
   return stageOf(
     mirroredList(mirrors.customers, processor.customers),
     rowsOf(mirrors.customers, 'processorCustomerId'),

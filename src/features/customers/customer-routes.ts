@@ -53,13 +53,13 @@ const wordsLengthMax = 255;
 /** Contains more than spaces, and no control characters. */
 const wordsPattern = `^\\s*[^\\s\\p{Cc}](?:[^\\p{Cc}]{0,${wordsLengthMax - 2}}[^\\s\\p{Cc}])?\\s*$`;
 
-interface CustomerRouteParts extends CustomerDependents {
-  readonly customers: CustomerService;
-}
-
-export function registerCustomerRoutes(app: FastifyInstance, parts: CustomerRouteParts): void {
+export function registerCustomerRoutes(
+  app: FastifyInstance,
+  customers: CustomerService,
+  dependents: CustomerDependents,
+): void {
   const routes = new ApiRoutes(app, 'customers');
-  addWrites(routes, parts);
+  addWrites(routes, customers, dependents);
   registerListRoute(app, {
     path,
     tag: 'customers',
@@ -89,7 +89,7 @@ export function registerCustomerRoutes(app: FastifyInstance, parts: CustomerRout
         }),
       ),
     },
-    list: (request) => parts.customers.list(request),
+    list: (request) => customers.list(request),
     toResponse: customerView,
   });
   routes.add(`GET ${path}/:id`, {
@@ -97,11 +97,11 @@ export function registerCustomerRoutes(app: FastifyInstance, parts: CustomerRout
     operationId: 'getCustomer',
     summary: 'Get a customer',
     response: { 200: response('The customer.', CustomerSchema, customerExample) },
-    run: async ({ params }) => customerView(await parts.customers.read(params.id)),
+    run: async ({ params }) => customerView(await customers.read(params.id)),
   });
 }
 
-function addWrites(routes: ApiRoutes, { customers, ...dependents }: CustomerRouteParts): void {
+function addWrites(routes: ApiRoutes, customers: CustomerService, dependents: CustomerDependents): void {
   routes.addKeyed(`POST ${path}`, {
     scope: 'write',
     operationId: 'createCustomer',

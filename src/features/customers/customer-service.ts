@@ -4,10 +4,8 @@ import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
 import { type MetadataChange, type OwnedMetadata, refuseChange } from '#core/model/metadata.ts';
 import { auditChange } from '#core/platform/cause.ts';
-import type { Platform } from '#core/platform/platform.ts';
 import { SharedReads } from '#core/platform/shared-statement.ts';
 import { parentOf } from '#engine/idempotency/claim.ts';
-import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import {
   type FoundClaim,
   lookUpOf,
@@ -20,8 +18,8 @@ import type { CustomerValues, Refused } from '#processor/port/processor.ts';
 import type { CustomerLookUp, Marked } from '#processor/port/request-mark.ts';
 import {
   type CreatedCustomer,
+  type CustomerContext,
   type CustomerCreation,
-  type CustomerParts,
   customerCreation,
   type IdentifiedCustomerCreation,
   identifiedCustomerCreation,
@@ -43,30 +41,26 @@ export interface CustomerDependents {
   readonly correctSubscriptions: (customerId: string) => Promise<void>;
 }
 
-interface CustomerServiceParts extends CustomerParts, Pick<Platform, 'logger'> {
-  readonly idempotency: IdempotencyService;
-}
-
 export class CustomerService {
   /** The sweeper also uses these two. */
   readonly creation: IdentifiedCustomerCreation;
   readonly updating: CustomerUpdate;
   readonly #anonymousCreation: CustomerCreation;
   readonly #externalIdAdoption: CustomerUpdate;
-  readonly #parts: CustomerServiceParts;
+  readonly #context: CustomerContext;
   readonly #reads: SharedReads<Customer>;
 
-  constructor(parts: CustomerServiceParts) {
-    this.#parts = parts;
-    this.creation = identifiedCustomerCreation(parts);
-    this.updating = customerUpdate(parts);
-    this.#anonymousCreation = customerCreation(parts);
-    this.#externalIdAdoption = externalIdAdoption(parts);
-    this.#reads = new SharedReads((ids) => parts.store.findLive(parts.database, ids));
+  constructor(context: CustomerContext) {
+    this.#context = context;
+    this.creation = identifiedCustomerCreation(context);
+    this.updating = customerUpdate(context);
+    this.#anonymousCreation = customerCreation(context);
+    this.#externalIdAdoption = externalIdAdoption(context);
+    this.#reads = new SharedReads((ids) => context.store.findLive(context.database, ids));
   }
 
   create(values: CustomerValues, key: IdempotencyKey | undefined): Promise<OperationResult<CreatedCustomer>> {
-    const { idempotency } = this.#parts;
+    const { idempotency } = this.#context;
     const { externalId } = values;
     return externalId === undefined
       ? idempotency.run(this.#anonymousCreation, values, key)
@@ -75,14 +69,14 @@ export class CustomerService {
 
   /** The customers as other objects show them, by their ids. Deleted customers are left out. */
   async summaries(ids: readonly string[]): Promise<ReadonlyMap<string, CustomerSummary>> {
-    const { store, database } = this.#parts;
+    const { store, database } = this.#context;
     const found = await database.read((db) => store.findSummaries(db, [...new Set(ids)]));
     return new Map(found.map((summary) => [summary.id, summary]));
   }
 
   /** The customer with this external id, unchanged. Creates it if there is none. */
   async findOrCreate(values: CustomerValues & { readonly externalId: string }): Promise<Customer> {
-    const holder = await this.#parts.mirror.findHolder(values.externalId);
+    const holder = await this.#context.mirror.findHolder(values.externalId);
     if (holder !== undefined && holder !== 'unknown') return holder;
     try {
       return (await this.create(values, undefined)).result.customer;
@@ -99,7 +93,7 @@ export class CustomerService {
   }
 
   list(request: ListRequest): Promise<ListPage<Customer>> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     return database.read((db) => store.list(db, request));
   }
 
@@ -111,12 +105,12 @@ export class CustomerService {
     // An empty change without an idempotency key needs no claim.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
-    return this.#parts.idempotency.run(this.updating, { id, change }, key);
+    return this.#context.idempotency.run(this.updating, { id, change }, key);
   }
 
   /** Like an update, for a customer without an external id. Fails with `OtherExternalId` if it has one by now. */
   async adoptExternalId(id: string, externalId: string, key: IdempotencyKey): Promise<void> {
-    await this.#parts.idempotency.run(this.#externalIdAdoption, { id, change: { externalId } }, key);
+    await this.#context.idempotency.run(this.#externalIdAdoption, { id, change: { externalId } }, key);
   }
 
   /**
@@ -125,7 +119,7 @@ export class CustomerService {
    * an open checkout after the deletion sees the deletion, so only earlier rows need to be expired here.
    */
   async delete(id: string, { expireCheckouts, correctSubscriptions }: CustomerDependents): Promise<void> {
-    const { logger, mirror, processor } = this.#parts;
+    const { logger, mirror, processor } = this.#context;
     const customer = await this.read(id);
     const { processorCustomerId } = customer;
     await expireCheckouts(id);
@@ -141,7 +135,7 @@ export class CustomerService {
 
   /** A refused deletion does not prove that the customer is deleted. Only a read that returns `deleted` does. */
   async #requireDeleted(customer: Customer, refused: Refused): Promise<void> {
-    const { database, mirror, processor } = this.#parts;
+    const { database, mirror, processor } = this.#context;
     const current = await processor.customers.read(customer.processorCustomerId);
     if (current === 'deleted') return;
     if (current === null) throw objectMissing('customer');
@@ -157,7 +151,7 @@ export class CustomerService {
     const isAboutCustomer = isDefiniteRefusal(error) && error.extras.processorParam === 'customer';
     const customer = isAboutCustomer ? await this.findAny(id) : undefined;
     if (customer === undefined) return error;
-    await correct(this.#parts.mirror, customer.processorCustomerId);
+    await correct(this.#context.mirror, customer.processorCustomerId);
     const corrected = await this.findAny(id);
     return corrected?.deletedAt === null ? error : notFound('customer');
   }
@@ -180,7 +174,7 @@ export class CustomerService {
 
   /** Refreshes the row. Fails if the processor has deleted the customer, or does not know it. */
   async correct({ id, processorCustomerId }: Customer): Promise<Customer> {
-    await correct(this.#parts.mirror, processorCustomerId);
+    await correct(this.#context.mirror, processorCustomerId);
     return this.read(id);
   }
 
@@ -197,14 +191,14 @@ export class CustomerService {
 
   /** Also finds deleted customers. */
   async findAny(id: string): Promise<Customer | undefined> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     const [customer] = await store.find(database, [id]);
     return customer;
   }
 
   /** All customers that are not deleted, page by page. */
   async *listLive(): AsyncGenerator<readonly Customer[]> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     let page = await store.listLiveAfter(database, null, livePageSize);
     while (page.length > 0) {
       yield page;

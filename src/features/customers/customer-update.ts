@@ -10,7 +10,7 @@ import { refuseTooManyKeys } from '#core/model/metadata.ts';
 import { ReservationHeld, type ReservingOperation } from '#engine/idempotency/operation.ts';
 import { applyInTransaction } from '#engine/mirrors/refresh.ts';
 import { type Updated, type UpdateRequest, updateSteps } from '#engine/mirrors/update-operation.ts';
-import { type CustomerParts, correctReserved, reserveExternalId } from './customer-creation.ts';
+import { type CustomerContext, correctReserved, reserveExternalId } from './customer-creation.ts';
 
 export type CustomerUpdate = ReservingOperation<
   UpdateRequest<CustomerChange>,
@@ -20,8 +20,8 @@ export type CustomerUpdate = ReservingOperation<
 >;
 
 /** The steps of changing a customer. A new external id is reserved before the call. */
-export function customerUpdate(parts: CustomerParts): CustomerUpdate {
-  const { database, store, mirror, processor, externalIds } = parts;
+export function customerUpdate(context: CustomerContext): CustomerUpdate {
+  const { database, store, mirror, processor, externalIds } = context;
   return {
     ...updateSteps<Customer, CustomerChange, CustomerFacts>({
       name: 'customers.update',
@@ -43,7 +43,7 @@ export function customerUpdate(parts: CustomerParts): CustomerUpdate {
       const customer = await store.readLive(tx, id);
       refuseTooManyKeys(customer.metadata, metadata);
       if (externalId === null || externalId === customer.externalId) return customer;
-      const holder = await reserveExternalId(tx, parts, { externalId, customerId: id, claimId }).catch(
+      const holder = await reserveExternalId(tx, context, { externalId, customerId: id, claimId }).catch(
         (error: unknown) => {
           // This request cannot resume a creation, or another change, with its own values.
           throw error instanceof ReservationHeld ? new ReservationHeld(error.claimId, 'fail') : error;
@@ -61,7 +61,7 @@ export function customerUpdate(parts: CustomerParts): CustomerUpdate {
       if (!needsRefresh) await externalIds.endReservation(tx, claimId);
       return { result: changed ?? row, needsRefresh };
     },
-    finishReservation: (claimId) => correctReserved(parts, claimId),
+    finishReservation: (claimId) => correctReserved(context, claimId),
     release: (tx, { resourceId }) => externalIds.endReservation(tx, resourceId),
   };
 }
@@ -80,9 +80,9 @@ export class OtherExternalId extends Error {
  * The steps of giving an external id to a customer without one. Unlike a request, it does not replace an external id
  * that another request has set, or is setting.
  */
-export function externalIdAdoption(parts: CustomerParts): CustomerUpdate {
-  const { store, externalIds } = parts;
-  const update = customerUpdate(parts);
+export function externalIdAdoption(context: CustomerContext): CustomerUpdate {
+  const { store, externalIds } = context;
+  const update = customerUpdate(context);
   return {
     ...update,
     reserve: async (tx, claimId, request, admission) => {

@@ -1,14 +1,14 @@
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
-import { adoptingInvoices, invoiceStage, type StageParts } from './invoice-import.ts';
+import { adoptingInvoices, type ImportContext, invoiceStage } from './invoice-import.ts';
 import { invoiceEvents, invoiceKind } from './invoice-kind.ts';
 import { registerInvoiceRoutes } from './invoice-routes.ts';
 import { invoiceSources } from './invoice-search.ts';
 import type { InvoiceService } from './invoice-service.ts';
 import { type InvoiceStore, invoiceList } from './invoice-store.ts';
 
-interface Context extends StageParts {
+interface Context extends ImportContext {
   readonly stores: { readonly invoices: InvoiceStore };
   readonly invoices: InvoiceService;
   readonly customers: CustomerService;

@@ -6,7 +6,7 @@ import { type Stage, stageOf } from '#engine/sync/import-stage.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { InvoiceMirror } from './invoice-mirror.ts';
 
-export interface StageParts {
+export interface ImportContext {
   readonly processor: Processor;
   readonly mirrors: {
     readonly invoices: InvoiceMirror;
@@ -19,7 +19,7 @@ export interface StageParts {
  * clocks. Their invoices are listed, and make the import adopt them. The same holds for customers and subscriptions
  * that were created since their lists were read.
  */
-export function invoiceStage({ processor, mirrors }: StageParts): Stage<InvoiceFacts> {
+export function invoiceStage({ processor, mirrors }: ImportContext): Stage<InvoiceFacts> {
   // Webhooks store the invoices of all customers. An invoice whose customer has no row yet must still be adopted.
   const findRows: Stage<InvoiceFacts>['findRows'] = async (db, keys) => {
     const rows = await mirrors.invoices.findByKeys(db, keys);

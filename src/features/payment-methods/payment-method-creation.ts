@@ -1,16 +1,20 @@
 import type { Customer } from '#core/model/customer.ts';
 import type { CardSetup } from '#core/model/payment-method.ts';
 import { parentOf } from '#engine/idempotency/claim.ts';
+import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import type { CheckedOperation, FoundClaim } from '#engine/idempotency/operation.ts';
 import { objectMissing } from '#processor/port/attempt.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
+import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
 
 export interface NewPaymentMethodRequest {
   readonly customerId: string;
 }
 
-export interface PaymentMethodParts {
+export interface PaymentMethodContext {
+  readonly idempotency: IdempotencyService;
+  readonly subscriptions: Pick<SubscriptionService, 'inTurn' | 'correctMethods'>;
   readonly customers: CustomerService;
   readonly processor: Processor;
 }
@@ -29,7 +33,7 @@ export type PaymentMethodCreation = CheckedOperation<
  * The steps of preparing to save a payment method. Only the claim is recorded: a replay looks the setup up at the
  * processor, by the mark of the claim.
  */
-export function paymentMethodCreation({ customers, processor }: PaymentMethodParts): PaymentMethodCreation {
+export function paymentMethodCreation({ customers, processor }: PaymentMethodContext): PaymentMethodCreation {
   const find = (claim: FoundClaim) =>
     customers.findCreated(claim, (lookUp) => processor.paymentMethods.findSetup(lookUp));
   return {

@@ -15,15 +15,13 @@ import {
 } from '#core/model/payment-method.ts';
 import type { SubscriptionFacts } from '#core/model/subscription.ts';
 import { inLanes } from '#core/platform/lanes.ts';
-import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import type { OperationResult } from '#engine/idempotency/operation.ts';
 import { notReached, objectMissing } from '#processor/port/attempt.ts';
 import type { Refused } from '#processor/port/processor.ts';
-import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import {
   type NewPaymentMethodRequest,
+  type PaymentMethodContext,
   type PaymentMethodCreation,
-  type PaymentMethodParts,
   paymentMethodCreation,
 } from './payment-method-creation.ts';
 
@@ -34,32 +32,27 @@ export interface SavedPaymentMethod extends AttachablePaymentMethod {
   readonly isDefault: boolean;
 }
 
-interface PaymentMethodServiceParts extends PaymentMethodParts {
-  readonly idempotency: IdempotencyService;
-  readonly subscriptions: Pick<SubscriptionService, 'inTurn' | 'correctMethods'>;
-}
-
 /** The saved payment methods of customers. Only the processor stores them. */
 export class PaymentMethodService {
   /** The sweeper also uses it. */
   readonly creation: PaymentMethodCreation;
-  readonly #parts: PaymentMethodServiceParts;
+  readonly #context: PaymentMethodContext;
 
-  constructor(parts: PaymentMethodServiceParts) {
-    this.#parts = parts;
-    this.creation = paymentMethodCreation(parts);
+  constructor(context: PaymentMethodContext) {
+    this.#context = context;
+    this.creation = paymentMethodCreation(context);
   }
 
   create(
     request: NewPaymentMethodRequest,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<CardSetup>> {
-    return this.#parts.idempotency.run(this.creation, request, key);
+    return this.#context.idempotency.run(this.creation, request, key);
   }
 
   /** Newest first. */
   async list(customerId: string): Promise<readonly SavedPaymentMethod[]> {
-    const { customers, processor } = this.#parts;
+    const { customers, processor } = this.#context;
     const customer = await customers.read(customerId);
     try {
       const [methods, customerDefault] = await Promise.all([
@@ -78,7 +71,7 @@ export class PaymentMethodService {
    * halfway makes progress. All rows show the new default before the response.
    */
   async setDefault(customerId: string, paymentMethodId: string): Promise<SavedPaymentMethod> {
-    const customer = await this.#parts.customers.read(customerId);
+    const customer = await this.#context.customers.read(customerId);
     const method = await this.#read(customer, paymentMethodId);
     const { uses, customerDefault } = await this.#readUses(customer);
     const following = uses.filter(followsDefault);
@@ -87,13 +80,13 @@ export class PaymentMethodService {
     await inLanes(changed, concurrentChangesMax, (use) => this.#setInTurn(customer, method, use));
     // The processor may have had the default already, from a change that no event has shown yet.
     const keys = following.map(({ processorSubscriptionId }) => processorSubscriptionId);
-    await this.#parts.subscriptions.correctMethods(keys, method.id);
+    await this.#context.subscriptions.correctMethods(keys, method.id);
     if (customerDefault !== method.id) await this.#setOfCustomer(customer, method);
     return { ...method, isDefault: true };
   }
 
   async remove(customerId: string, paymentMethodId: string): Promise<void> {
-    const { customers, processor } = this.#parts;
+    const { customers, processor } = this.#context;
     const customer = await customers.read(customerId);
     const method = await this.#read(customer, paymentMethodId);
     const { uses, customerDefault } = await this.#readUses(customer);
@@ -107,7 +100,7 @@ export class PaymentMethodService {
 
   /** Fails with `not_found` if it belongs to another customer. */
   async #read(customer: Customer, paymentMethodId: string): Promise<AttachablePaymentMethod> {
-    const { customers, processor } = this.#parts;
+    const { customers, processor } = this.#context;
     if (!isPaymentMethodId(paymentMethodId)) throw paymentMethodNotFound();
     const method = await processor.paymentMethods.read(paymentMethodId);
     if (method?.processorCustomerId === customer.processorCustomerId) return method;
@@ -118,14 +111,14 @@ export class PaymentMethodService {
 
   async #readUses(customer: Customer) {
     const [uses, customerDefault] = await Promise.all([
-      this.#parts.processor.paymentMethods.listUses(customer.processorCustomerId),
+      this.#context.processor.paymentMethods.listUses(customer.processorCustomerId),
       this.#readDefault(customer),
     ]);
     return { uses, customerDefault };
   }
 
   async #readDefault(customer: Customer): Promise<string | null> {
-    const { customers, processor } = this.#parts;
+    const { customers, processor } = this.#context;
     const read = await processor.paymentMethods.readDefault(customer.processorCustomerId);
     if (read !== 'unknown') return read.paymentMethodId;
     // Fails if the customer is deleted or unknown. Otherwise the processor has contradicted itself.
@@ -134,7 +127,7 @@ export class PaymentMethodService {
   }
 
   async #setOfCustomer(customer: Customer, method: AttachablePaymentMethod): Promise<void> {
-    const attempt = await this.#parts.processor.paymentMethods.setDefault({
+    const attempt = await this.#context.processor.paymentMethods.setDefault({
       processorCustomerId: customer.processorCustomerId,
       paymentMethodId: method.id,
       idempotencyKey: randomUUID(),
@@ -148,7 +141,7 @@ export class PaymentMethodService {
     method: AttachablePaymentMethod,
     { processorSubscriptionId }: PaymentMethodUse,
   ): Promise<void> {
-    return this.#parts.subscriptions.inTurn(processorSubscriptionId, async () => {
+    return this.#context.subscriptions.inTurn(processorSubscriptionId, async () => {
       const use = await this.#readUse(customer, processorSubscriptionId);
       const isNeeded = use !== undefined && needsDefault(use, method.id);
       return isNeeded ? this.#setOfSubscription(customer, method, use) : null;
@@ -156,7 +149,7 @@ export class PaymentMethodService {
   }
 
   async #readUse(customer: Customer, processorSubscriptionId: string): Promise<PaymentMethodUse | undefined> {
-    const uses = await this.#parts.processor.paymentMethods.listUses(customer.processorCustomerId);
+    const uses = await this.#context.processor.paymentMethods.listUses(customer.processorCustomerId);
     return uses.find((use) => use.processorSubscriptionId === processorSubscriptionId);
   }
 
@@ -166,7 +159,7 @@ export class PaymentMethodService {
     use: PaymentMethodUse,
   ): Promise<SubscriptionFacts | null> {
     const { processorSubscriptionId } = use;
-    const attempt = await this.#parts.processor.paymentMethods.setDefaultOfSubscription({
+    const attempt = await this.#context.processor.paymentMethods.setDefaultOfSubscription({
       processorSubscriptionId,
       paymentMethodId: method.id,
       isPlanned: needsScheduledDefault(use, method.id),

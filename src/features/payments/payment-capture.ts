@@ -6,7 +6,7 @@ import { parentOf } from '#engine/idempotency/claim.ts';
 import { type CheckedOperation, ofSameRequest } from '#engine/idempotency/operation.ts';
 import { correct } from '#engine/mirrors/refresh.ts';
 import { notReached, objectMissing } from '#processor/port/attempt.ts';
-import type { PaymentParts } from './payment-creation.ts';
+import type { PaymentContext } from './payment-creation.ts';
 
 export interface CaptureRequest {
   readonly paymentId: string;
@@ -20,7 +20,7 @@ export type PaymentCapture = CheckedOperation<CaptureRequest, Payment, PaymentFa
  * The steps of capturing a payment. The processor decides whether the payment can be captured, because the same request
  * may already have captured it. The payment then carries the mark of the capture.
  */
-export function paymentCapture({ database, store, mirror, processor }: PaymentParts): PaymentCapture {
+export function paymentCapture({ database, store, mirror, processor }: PaymentContext): PaymentCapture {
   return {
     name: 'payments.capture',
     parentIdOf: ({ paymentId }) => paymentId,

@@ -2,6 +2,7 @@ import type { Customer } from '#core/model/customer.ts';
 import type { Payment } from '#core/model/payment.ts';
 import { type Cause, currentCause, runWithCauses } from '#core/platform/cause.ts';
 import { SharedStatement } from '#core/platform/shared-statement.ts';
+import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import type { CheckedOperation } from '#engine/idempotency/operation.ts';
 import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import { applyResponse, correct } from '#engine/mirrors/refresh.ts';
@@ -22,10 +23,19 @@ export interface CreatedPayment {
   readonly clientSecret: string | null;
 }
 
-export interface PaymentParts extends MirrorContext {
+export interface PaymentContext extends MirrorContext {
+  readonly idempotency: IdempotencyService;
   readonly store: PaymentStore;
   readonly mirror: PaymentMirror;
   readonly customers: CustomerService;
+  readonly openCheckouts: CheckoutsOfPayments;
+}
+
+/** The checkouts in which payments are made. */
+interface CheckoutsOfPayments {
+  isOpen(checkoutId: string): Promise<boolean>;
+  /** Expires it if it is open, which cancels its payment. Fails if the processor refuses. */
+  expireIfOpen(checkoutId: string): Promise<void>;
 }
 
 /** A row to insert, and its request. */
@@ -45,8 +55,8 @@ export type PaymentCreation = CheckedOperation<
 >;
 
 /** The steps of creating a payment. */
-export function paymentCreation(parts: PaymentParts): PaymentCreation {
-  const { database, store, mirror, customers, processor, clock } = parts;
+export function paymentCreation(context: PaymentContext): PaymentCreation {
+  const { database, store, mirror, customers, processor, clock } = context;
   /** Inserts the rows of concurrent requests in one statement. Undefined for a row that already exists. */
   const inserting = new SharedStatement<NewRow, Payment | undefined>({
     run: (rows) => insertAll(mirror, rows),
@@ -87,13 +97,13 @@ export function paymentCreation(parts: PaymentParts): PaymentCreation {
     },
     idOf: ({ payment }) => payment.localId,
     find: (claim) => customers.findCreated(claim, (lookUp) => processor.payments.find(lookUp)),
-    replay: (id) => readWithSecret(parts, id),
+    replay: (id) => readWithSecret(context, id),
   };
 }
 
 /** Reads the payment, and its client secret from the processor. Null if nothing is left to confirm. */
 export async function readWithSecret(
-  { database, store, mirror, processor }: PaymentParts,
+  { database, store, mirror, processor }: PaymentContext,
   id: string,
 ): Promise<CreatedPayment> {
   const payment = await store.read(database, id);

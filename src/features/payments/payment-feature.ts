@@ -68,9 +68,7 @@ export const paymentFeature: Feature<Context> = {
   }),
   owned: [ownedPayments],
   erased: { payment: erasedMetadata },
-  rules: ({ mirrors, metrics }) => [
-    paymentRule({ payments: mirrors.payments, countFailedPayment: () => metrics.paymentsFailed.inc() }),
-  ],
+  rules: ({ mirrors, metrics }) => [paymentRule(mirrors.payments, () => metrics.paymentsFailed.inc())],
   search: {
     payment: ({ stores }) => paymentSources(stores.payments),
     refund: ({ stores }) => refundSources(stores.refunds),

@@ -10,7 +10,7 @@ import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import type { ChargedPayment } from './subscription-charges.ts';
 
-interface StageParts {
+interface ImportContext {
   readonly processor: Processor;
   readonly mirrors: { readonly payments: PaymentMirror; readonly invoices: InvoiceMirror };
 }
@@ -30,11 +30,11 @@ type PaymentStage = Stage<ListedPayment>;
  * Payments of invoices. A list of payment intents does not show which ones pay an invoice, and reading each of them
  * would take hours. So these are adopted first, from a list that shows it. The list of payments counts them.
  */
-export function chargeStage(parts: StageParts): PaymentStage {
+export function chargeStage(context: ImportContext): PaymentStage {
   return {
-    ...sharedBy(parts),
+    ...sharedBy(context),
     list: async function* (after) {
-      for await (const page of parts.processor.invoices.listPayments({ after })) {
+      for await (const page of context.processor.invoices.listPayments({ after })) {
         const items = page.items.map(({ payment, processorInvoiceId }) => ({
           ...listed(payment),
           processorInvoiceId,
@@ -52,12 +52,12 @@ function listed(facts: PaymentFacts): ListedPayment {
 }
 
 /** For `knownUntil`, see `chargesKnownUntil`. */
-export function paymentStage(parts: StageParts, knownUntil: Date | null): PaymentStage {
-  const { invoices } = parts.processor;
+export function paymentStage(context: ImportContext, knownUntil: Date | null): PaymentStage {
+  const { invoices } = context.processor;
   return {
-    ...sharedBy(parts),
+    ...sharedBy(context),
     list: async function* (after) {
-      for await (const page of parts.processor.payments.list({ after }))
+      for await (const page of context.processor.payments.list({ after }))
         yield { ...page, items: page.items.map(listed) };
     },
     complete: async ({ facts }) => ({
@@ -83,7 +83,7 @@ function needsLookUp(facts: PaymentFacts, knownUntil: Date | null): boolean {
 
 function sharedBy({
   mirrors,
-}: StageParts): Pick<PaymentStage, 'mirror' | 'idOf' | 'keyOf' | 'findRows' | 'refuse' | 'apply'> {
+}: ImportContext): Pick<PaymentStage, 'mirror' | 'idOf' | 'keyOf' | 'findRows' | 'refuse' | 'apply'> {
   const keyOf = ({ facts }: ListedPayment) => mirrors.payments.keyOf(facts);
   /** Payments of subscription invoices. All others are like payments that were created through the API. */
   const split = async (tx: Transaction, items: readonly ListedPayment[]) => {

@@ -4,12 +4,7 @@ import type { PaymentMirror } from './payment-mirror.ts';
 /** Payments, charges, disputes and refunds share the rows of payments. */
 const subjects = ['payment', 'charge', 'dispute', 'refund'] as const;
 
-interface PaymentRuleParts {
-  readonly payments: PaymentMirror;
-  readonly countFailedPayment: () => void;
-}
-
-export function paymentRule({ payments, countFailedPayment }: PaymentRuleParts): EventRule {
+export function paymentRule(payments: PaymentMirror, countFailedPayment: () => void): EventRule {
   return {
     sharedRows: {
       subjects,

@@ -4,7 +4,6 @@ import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
 import type { Payment, PaymentChange } from '#core/model/payment.ts';
 import { SharedReads } from '#core/platform/shared-statement.ts';
-import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import type { OperationResult } from '#engine/idempotency/operation.ts';
 import { applyChange, correct } from '#engine/mirrors/refresh.ts';
 import { notReached } from '#processor/port/attempt.ts';
@@ -12,8 +11,8 @@ import { type CaptureRequest, type PaymentCapture, paymentCapture } from './paym
 import {
   type CreatedPayment,
   type NewPaymentRequest,
+  type PaymentContext,
   type PaymentCreation,
-  type PaymentParts,
   paymentCreation,
   readWithSecret,
 } from './payment-creation.ts';
@@ -22,18 +21,6 @@ import { type PaymentUpdate, paymentUpdate } from './payment-update.ts';
 /** The processor refuses to cancel a payment in these states. */
 const uncancelable: readonly Payment['intentStatus'][] = ['succeeded', 'processing'];
 
-/** The checkouts in which payments are made. */
-interface CheckoutsOfPayments {
-  isOpen(checkoutId: string): Promise<boolean>;
-  /** Expires it if it is open, which cancels its payment. Fails if the processor refuses. */
-  expireIfOpen(checkoutId: string): Promise<void>;
-}
-
-interface PaymentServiceParts extends PaymentParts {
-  readonly idempotency: IdempotencyService;
-  readonly openCheckouts: CheckoutsOfPayments;
-}
-
 export class PaymentService {
   /** The sweeper also uses it. */
   readonly creation: PaymentCreation;
@@ -41,27 +28,27 @@ export class PaymentService {
   readonly captures: PaymentCapture;
   /** The sweeper also uses it. */
   readonly updating: PaymentUpdate;
-  readonly #parts: PaymentServiceParts;
+  readonly #context: PaymentContext;
   readonly #reads: SharedReads<Payment>;
 
-  constructor(parts: PaymentServiceParts) {
-    this.#parts = parts;
-    this.creation = paymentCreation(parts);
-    this.captures = paymentCapture(parts);
-    this.updating = paymentUpdate(parts);
-    this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
+  constructor(context: PaymentContext) {
+    this.#context = context;
+    this.creation = paymentCreation(context);
+    this.captures = paymentCapture(context);
+    this.updating = paymentUpdate(context);
+    this.#reads = new SharedReads((ids) => context.store.find(context.database, ids));
   }
 
   create(
     request: NewPaymentRequest,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<CreatedPayment>> {
-    return this.#parts.idempotency.run(this.creation, request, key);
+    return this.#context.idempotency.run(this.creation, request, key);
   }
 
   async capture(request: CaptureRequest, key: IdempotencyKey | undefined): Promise<OperationResult<Payment>> {
     const { id } = await this.read(request.paymentId);
-    return this.#parts.idempotency.run(this.captures, { ...request, paymentId: id }, key);
+    return this.#context.idempotency.run(this.captures, { ...request, paymentId: id }, key);
   }
 
   async update(
@@ -72,7 +59,7 @@ export class PaymentService {
     // An empty change without an idempotency key needs no claim.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
-    return this.#parts.idempotency.run(this.updating, { id, change }, key);
+    return this.#context.idempotency.run(this.updating, { id, change }, key);
   }
 
   /** Reads the client secret again, which is never stored. Null if nothing is left to confirm. */
@@ -80,8 +67,8 @@ export class PaymentService {
     const payment = await this.read(id);
     const { checkoutId } = payment;
     // The buyer pays on the page of the checkout.
-    if (checkoutId !== null && (await this.#parts.openCheckouts.isOpen(checkoutId))) return null;
-    return (await readWithSecret(this.#parts, payment.id)).clientSecret;
+    if (checkoutId !== null && (await this.#context.openCheckouts.isOpen(checkoutId))) return null;
+    return (await readWithSecret(this.#context, payment.id)).clientSecret;
   }
 
   async read(id: string): Promise<Payment> {
@@ -89,12 +76,12 @@ export class PaymentService {
   }
 
   list(request: ListRequest): Promise<ListPage<Payment>> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     return database.read((db) => store.list(db, request));
   }
 
   async cancel(id: string): Promise<Payment> {
-    const { database, mirror, processor } = this.#parts;
+    const { database, mirror, processor } = this.#context;
     const payment = await this.#readToCancel(id);
     if (payment.status === 'canceled') return payment;
     if (payment.intentStatus === 'succeeded') throw notCancelable(payment.status);
@@ -119,14 +106,14 @@ export class PaymentService {
     const payment = await this.read(id);
     const { checkoutId, status } = payment;
     if (checkoutId === null || status === 'canceled') return payment;
-    if (!(await this.#parts.openCheckouts.isOpen(checkoutId))) return payment;
-    await this.#parts.openCheckouts.expireIfOpen(checkoutId);
+    if (!(await this.#context.openCheckouts.isOpen(checkoutId))) return payment;
+    await this.#context.openCheckouts.expireIfOpen(checkoutId);
     return this.correct(payment);
   }
 
   /** Refreshes the row. Fails if the processor does not know the payment. */
   async correct({ id, processorPaymentIntentId }: Payment): Promise<Payment> {
-    await correct(this.#parts.mirror, processorPaymentIntentId);
+    await correct(this.#context.mirror, processorPaymentIntentId);
     return this.read(id);
   }
 }

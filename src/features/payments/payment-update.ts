@@ -1,7 +1,7 @@
 import { isMetadataChangeIgnored } from '#core/model/metadata.ts';
 import type { Payment, PaymentChange, PaymentFacts } from '#core/model/payment.ts';
 import { type UpdateOperation, updateSteps } from '#engine/mirrors/update-operation.ts';
-import type { PaymentParts } from './payment-creation.ts';
+import type { PaymentContext } from './payment-creation.ts';
 
 export type PaymentUpdate = UpdateOperation<Payment, PaymentChange, PaymentFacts>;
 
@@ -12,7 +12,7 @@ export function paymentUpdate({
   mirror,
   customers,
   processor,
-}: Pick<PaymentParts, 'database' | 'store' | 'mirror' | 'customers' | 'processor'>): PaymentUpdate {
+}: Pick<PaymentContext, 'database' | 'store' | 'mirror' | 'customers' | 'processor'>): PaymentUpdate {
   return {
     ...updateSteps<Payment, PaymentChange, PaymentFacts>({
       name: 'payments.update',

@@ -6,6 +6,7 @@ import { refuseIfNotRound } from '#core/model/round-amount.ts';
 import { idTime } from '#core/platform/id.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import { parentOf } from '#engine/idempotency/claim.ts';
+import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import { lookUpOf, ofSameRequest, type ReservingOperation } from '#engine/idempotency/operation.ts';
 import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import { untilSettled } from '#engine/mirrors/refresh.ts';
@@ -33,7 +34,8 @@ interface Reserved {
   readonly amount: number;
 }
 
-export interface RefundParts extends MirrorContext {
+export interface RefundContext extends MirrorContext {
+  readonly idempotency: IdempotencyService;
   readonly store: RefundStore;
   readonly mirror: RefundMirror;
   readonly payments: PaymentService;
@@ -46,8 +48,8 @@ export type RefundCreation = ReservingOperation<NewRefundRequest, Reserved, Refu
  * The steps of creating a refund. The amount is reserved under the payment's lock before the call, so that concurrent
  * refunds never exceed the amount received.
  */
-export function refundCreation(parts: RefundParts): RefundCreation {
-  const { database, store, mirror, payments, paymentStore, processor, clock } = parts;
+export function refundCreation(context: RefundContext): RefundCreation {
+  const { database, store, mirror, payments, paymentStore, processor, clock } = context;
   const read = async (db: Queryable, id: string) => {
     const refund = await store.read(db, id);
     return { payment: await paymentStore.read(db, refund.paymentId), refund };
@@ -55,7 +57,7 @@ export function refundCreation(parts: RefundParts): RefundCreation {
   return {
     name: 'refunds.create',
     parentIdOf: ({ paymentId }) => paymentId,
-    reserve: (tx, id, request) => reserveAmount(parts, tx, id, request),
+    reserve: (tx, id, request) => reserveAmount(context, tx, id, request),
     call: async ({ reason }, { payment, amount }, write) => {
       const { processorPaymentIntentId } = payment;
       const attempt = await processor.refunds.create({ ...write, processorPaymentIntentId, amount, reason });
@@ -101,7 +103,7 @@ export function refundCreation(parts: RefundParts): RefundCreation {
 }
 
 async function reserveAmount(
-  { store, paymentStore, clock }: RefundParts,
+  { store, paymentStore, clock }: RefundContext,
   tx: Transaction,
   id: string,
   request: NewRefundRequest,

@@ -10,7 +10,7 @@ import type { DisputeMirror } from './dispute-mirror.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import type { RefundMirror } from './refund-mirror.ts';
 
-interface StageParts {
+interface ImportContext {
   readonly processor: Processor;
   readonly mirrors: {
     readonly payments: PaymentMirror;
@@ -19,7 +19,7 @@ interface StageParts {
   };
 }
 
-export function refundStage({ processor, mirrors }: StageParts): Stage<RefundFacts> {
+export function refundStage({ processor, mirrors }: ImportContext): Stage<RefundFacts> {
   return {
     ...stageOf(
       mirroredList(mirrors.refunds, processor.refunds),
@@ -33,7 +33,7 @@ export function refundStage({ processor, mirrors }: StageParts): Stage<RefundFac
 }
 
 /** A payment shows its newest dispute. */
-export function disputeStage({ processor, mirrors }: StageParts): Stage<DisputeFacts> {
+export function disputeStage({ processor, mirrors }: ImportContext): Stage<DisputeFacts> {
   const findRows: Stage<DisputeFacts>['findRows'] = async (db, keys) => {
     const payments = await mirrors.payments.findByKeys(db, keys);
     const disputed = payments.filter(({ dispute }) => dispute !== null);

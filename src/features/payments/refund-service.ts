@@ -2,28 +2,23 @@ import { Failure } from '#core/errors.ts';
 import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
 import type { Refund } from '#core/model/refund.ts';
-import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import type { OperationResult } from '#engine/idempotency/operation.ts';
 import {
   type NewRefundRequest,
+  type RefundContext,
   type RefundCreation,
   type RefundedPayment,
-  type RefundParts,
   refundCreation,
 } from './refund-creation.ts';
-
-interface RefundServiceParts extends RefundParts {
-  readonly idempotency: IdempotencyService;
-}
 
 export class RefundService {
   /** The sweeper also uses it. */
   readonly creation: RefundCreation;
-  readonly #parts: RefundServiceParts;
+  readonly #context: RefundContext;
 
-  constructor(parts: RefundServiceParts) {
-    this.#parts = parts;
-    this.creation = refundCreation(parts);
+  constructor(context: RefundContext) {
+    this.#context = context;
+    this.creation = refundCreation(context);
   }
 
   async create(
@@ -41,26 +36,26 @@ export class RefundService {
   }
 
   async list(paymentId: string, request: ListRequest): Promise<ListPage<Refund>> {
-    const { payments, store, database } = this.#parts;
+    const { payments, store, database } = this.#context;
     await payments.read(paymentId);
     return database.read((db) => store.list(db, paymentId, request));
   }
 
   /** The refunds of all payments. */
   listAll(request: ListRequest): Promise<ListPage<Refund>> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     return database.read((db) => store.listAll(db, request));
   }
 
   count(): Promise<number> {
-    return this.#parts.store.count(this.#parts.database);
+    return this.#context.store.count(this.#context.database);
   }
 
   async #create(
     request: NewRefundRequest,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<RefundedPayment>> {
-    const { payments, idempotency } = this.#parts;
+    const { payments, idempotency } = this.#context;
     const payment = await payments.read(request.paymentId);
     // The payment may have succeeded although the event has not arrived yet.
     if (payment.intentStatus !== 'succeeded') await payments.correct(payment);

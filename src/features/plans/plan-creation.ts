@@ -7,7 +7,7 @@ import type { PlanValues } from '#processor/port/processor.ts';
 import { type PlanMirror, toPlan } from './plan-mirror.ts';
 import type { PlanStore } from './plan-store.ts';
 
-export interface PlanParts extends MirrorContext {
+export interface PlanContext extends MirrorContext {
   readonly idempotency: IdempotencyService;
   readonly store: PlanStore;
   readonly mirror: PlanMirror;
@@ -16,7 +16,7 @@ export interface PlanParts extends MirrorContext {
 export type PlanCreation = CheckedOperation<PlanValues, undefined, PlanFacts, Plan>;
 
 /** The steps of creating a plan. */
-export function planCreation({ database, store, mirror, processor, clock }: PlanParts): PlanCreation {
+export function planCreation({ database, store, mirror, processor, clock }: PlanContext): PlanCreation {
   return {
     name: 'plans.create',
     parentIdOf: () => null,

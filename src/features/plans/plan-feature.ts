@@ -1,6 +1,6 @@
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
-import { adoptingPlans, planStage, type StageParts } from './plan-import.ts';
+import { adoptingPlans, type ImportContext, planStage } from './plan-import.ts';
 import { planEvents, planKind } from './plan-kind.ts';
 import { registerPlanRoutes } from './plan-routes.ts';
 import { planRule } from './plan-rule.ts';
@@ -8,7 +8,7 @@ import { planSources } from './plan-search.ts';
 import type { PlanService } from './plan-service.ts';
 import type { PlanStore } from './plan-store.ts';
 
-interface Context extends StageParts {
+interface Context extends ImportContext {
   readonly stores: { readonly plans: PlanStore };
   readonly plans: PlanService;
 }

@@ -8,12 +8,12 @@ import { rowsOf, type Stage, stageOf } from '#engine/sync/import-stage.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { PlanMirror } from './plan-mirror.ts';
 
-export interface StageParts {
+export interface ImportContext {
   readonly processor: Processor;
   readonly mirrors: { readonly plans: PlanMirror };
 }
 
-export function planStage({ processor, mirrors }: StageParts): Stage<PlanFacts> {
+export function planStage({ processor, mirrors }: ImportContext): Stage<PlanFacts> {
   return {
     ...stageOf(mirroredList(mirrors.plans, processor.plans), rowsOf(mirrors.plans, 'processorPriceId')),
     refuse: ({ product, price }) => {

@@ -8,7 +8,7 @@ import type { OperationResult } from '#engine/idempotency/operation.ts';
 import { applyChange, correct } from '#engine/mirrors/refresh.ts';
 import { notReached } from '#processor/port/attempt.ts';
 import type { PlanValues } from '#processor/port/processor.ts';
-import { type PlanCreation, type PlanParts, planCreation } from './plan-creation.ts';
+import { type PlanContext, type PlanCreation, planCreation } from './plan-creation.ts';
 import { addOnUpdate, finishAddOnChange, type PlanUpdate, planUpdate } from './plan-update.ts';
 import { tooManyItems } from './too-many-items.ts';
 
@@ -16,18 +16,18 @@ export class PlanService {
   /** The sweeper also uses these two. */
   readonly creation: PlanCreation;
   readonly updating: PlanUpdate;
-  readonly #parts: PlanParts;
+  readonly #context: PlanContext;
   readonly #reads: SharedReads<Plan>;
 
-  constructor(parts: PlanParts) {
-    this.#parts = parts;
-    this.creation = planCreation(parts);
-    this.updating = planUpdate(parts);
-    this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
+  constructor(context: PlanContext) {
+    this.#context = context;
+    this.creation = planCreation(context);
+    this.updating = planUpdate(context);
+    this.#reads = new SharedReads((ids) => context.store.find(context.database, ids));
   }
 
   create(values: PlanValues, key: IdempotencyKey | undefined): Promise<OperationResult<Plan>> {
-    return this.#parts.idempotency.run(this.creation, values, key);
+    return this.#context.idempotency.run(this.creation, values, key);
   }
 
   async read(id: string): Promise<Plan> {
@@ -40,11 +40,11 @@ export class PlanService {
 
   /** The plans with these ids, in a transaction. */
   findAll(tx: Transaction, ids: readonly string[]): Promise<readonly Plan[]> {
-    return this.#parts.store.find(tx, ids);
+    return this.#context.store.find(tx, ids);
   }
 
   list(activeOnly: boolean): Promise<readonly Plan[]> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     return database.read((db) => store.list(db, activeOnly));
   }
 
@@ -52,7 +52,7 @@ export class PlanService {
    * Archives the price, and the product unless another plan needs it. An archived plan needs no call to the processor.
    */
   async archive(id: string): Promise<Plan> {
-    const { database, store, mirror, processor } = this.#parts;
+    const { database, store, mirror, processor } = this.#context;
     const plan = await this.read(id);
     if (!plan.active) return plan;
     const ofProduct = await store.findByProductIds(database, [plan.processorProductId]);
@@ -73,13 +73,13 @@ export class PlanService {
     // An empty change without an idempotency key needs no claim.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
-    const updating = change.addOn === undefined ? this.updating : addOnUpdate(this.#parts);
-    return this.#parts.idempotency.run(updating, { id, change }, key);
+    const updating = change.addOn === undefined ? this.updating : addOnUpdate(this.#context);
+    return this.#context.idempotency.run(updating, { id, change }, key);
   }
 
   /** See `finishAddOnChange`. A request that waits for the change calls it once the claim has ended. */
   finishAddOnChange(claimId: string): Promise<void> {
-    return finishAddOnChange(this.#parts, claimId);
+    return finishAddOnChange(this.#context, claimId);
   }
 
   /**
@@ -93,7 +93,7 @@ export class PlanService {
     if (!isAboutPrice) return error;
     for (const id of ids) {
       const { processorPriceId } = await this.read(id);
-      await correct(this.#parts.mirror, processorPriceId);
+      await correct(this.#context.mirror, processorPriceId);
       if (!(await this.read(id)).active) return planArchived();
     }
     return error;

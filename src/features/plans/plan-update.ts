@@ -21,7 +21,7 @@ import {
   type UpdateRequest,
   updateSteps,
 } from '#engine/mirrors/update-operation.ts';
-import type { PlanParts } from './plan-creation.ts';
+import type { PlanContext } from './plan-creation.ts';
 
 /** The operations that give plans to subscriptions. */
 const joiningOperations = ['checkouts.create', 'subscriptions.create', 'subscriptions.update'];
@@ -35,11 +35,11 @@ type AddOnUpdate = CheckedReservingOperation<
 >;
 
 /** The steps of a change that may change `addOn`: no subscription gets the plan while it is in progress. */
-export function addOnUpdate(parts: PlanParts): AddOnUpdate {
+export function addOnUpdate(context: PlanContext): AddOnUpdate {
   return {
-    ...planUpdate(parts),
+    ...planUpdate(context),
     reserve: async (tx, claimId, { id }) => {
-      const holder = await parts.store.reserveAddOn(tx, id, claimId);
+      const holder = await context.store.reserveAddOn(tx, id, claimId);
       if (holder === undefined) throw notFound('plan');
       if (holder !== claimId) throw new ReservationHeld(holder, 'resume if same');
     },
@@ -52,7 +52,7 @@ export function addOnUpdate(parts: PlanParts): AddOnUpdate {
  * not changed.
  */
 export async function finishAddOnChange(
-  { database, store, mirror }: Pick<PlanParts, 'database' | 'store' | 'mirror'>,
+  { database, store, mirror }: Pick<PlanContext, 'database' | 'store' | 'mirror'>,
   claimId: string,
 ): Promise<void> {
   const plan = await store.findByAddOnClaim(database, claimId);
@@ -62,7 +62,7 @@ export async function finishAddOnChange(
 }
 
 /** The steps of changing a plan, which is a change of its product, and for `addOn` and `repeatable` of its price. */
-export function planUpdate({ idempotency, database, store, mirror, processor }: PlanParts): PlanUpdate {
+export function planUpdate({ idempotency, database, store, mirror, processor }: PlanContext): PlanUpdate {
   return {
     ...updateSteps<Plan, PlanChange, ChangedPlanFacts>({
       name: 'plans.update',

@@ -3,8 +3,8 @@ import { Failure, invalidRequest, isDefiniteRefusal, notFound } from '#core/erro
 import type { Customer } from '#core/model/customer.ts';
 import { refuseReturnUrls } from '#core/model/return-url.ts';
 import { pendingChange, refuseCancellation, type Subscription } from '#core/model/subscription.ts';
+import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import type { NewPortalSession, PortalFlow } from '#processor/port/portal-calls.ts';
-import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import { TillPortalConfiguration } from './portal-configuration.ts';
@@ -21,33 +21,36 @@ interface PortalSessionRequest {
   readonly processorConfigurationId?: string;
 }
 
-interface PortalParts {
-  readonly processor: Processor;
-  readonly customers: CustomerService;
-  readonly subscriptions: SubscriptionService;
-  /** If empty, every origin is allowed. */
-  readonly returnUrlOrigins: readonly string[];
-}
-
 type Session = Omit<NewPortalSession, 'idempotencyKey' | 'processorConfigurationId'>;
 
 /** Sends customers to the processor's portal. Nothing is stored: changes that they make there arrive as webhooks. */
 export class PortalService {
-  readonly #parts: PortalParts;
+  readonly #context: MirrorContext;
+  readonly #customers: CustomerService;
+  readonly #subscriptions: SubscriptionService;
+  /** If empty, every origin is allowed. */
+  readonly #returnUrlOrigins: readonly string[];
   readonly #configuration: TillPortalConfiguration;
 
-  constructor(parts: PortalParts) {
-    this.#parts = parts;
-    this.#configuration = new TillPortalConfiguration(parts.processor.portal);
+  constructor(
+    context: MirrorContext,
+    customers: CustomerService,
+    subscriptions: SubscriptionService,
+    returnUrlOrigins: readonly string[],
+  ) {
+    this.#context = context;
+    this.#customers = customers;
+    this.#subscriptions = subscriptions;
+    this.#returnUrlOrigins = returnUrlOrigins;
+    this.#configuration = new TillPortalConfiguration(context.processor.portal);
   }
 
   /** Returns the URL of a new session. */
   async createSession(customerId: string, request: PortalSessionRequest): Promise<string> {
-    const { customers } = this.#parts;
     const { returnUrl, locale, processorConfigurationId } = request;
-    refuseReturnUrls({ returnUrl }, this.#parts.returnUrlOrigins);
+    refuseReturnUrls({ returnUrl }, this.#returnUrlOrigins);
     refuseOtherSubscriptionId(request);
-    const customer = await customers.read(customerId);
+    const customer = await this.#customers.read(customerId);
     const session: Session = {
       processorCustomerId: customer.processorCustomerId,
       returnUrl,
@@ -58,7 +61,7 @@ export class PortalService {
       return await this.#create(session, processorConfigurationId);
     } catch (error) {
       if (isDefiniteRefusal(error)) await this.#explainRefusal(customer, request);
-      throw await customers.explainRefusal(error, customerId);
+      throw await this.#customers.explainRefusal(error, customerId);
     }
   }
 
@@ -78,7 +81,7 @@ export class PortalService {
   #createWith(processorConfigurationId: string, session: Session): Promise<string> {
     // A new processor key each time, because a session changes nothing.
     const write = { processorConfigurationId, idempotencyKey: randomUUID() };
-    return this.#parts.processor.portal.createSession({ ...session, ...write });
+    return this.#context.processor.portal.createSession({ ...session, ...write });
   }
 
   async #flowOf(
@@ -87,7 +90,7 @@ export class PortalService {
   ): Promise<{ readonly flow?: PortalFlow }> {
     if (flow === 'paymentMethod') return { flow: { kind: flow } };
     // After a plan has changed at the end of a period, the portal could not cancel the subscription.
-    const ending = this.#parts.subscriptions.endSpentPlannings(customer);
+    const ending = this.#subscriptions.endSpentPlannings(customer);
     if (subscriptionId === undefined) {
       // Even if this subscription cannot be canceled now, the customer can use the rest of the portal.
       await ending.catch(ignoreBusy);
@@ -101,7 +104,7 @@ export class PortalService {
 
   /** Fails if the subscription cannot be canceled at the end of its period. */
   async #readToCancel(customer: Customer, subscriptionId: string): Promise<Subscription> {
-    const subscription = await this.#parts.subscriptions.read(subscriptionId);
+    const subscription = await this.#subscriptions.read(subscriptionId);
     if (subscription.customerId !== customer.id) throw notFound('subscription');
     refuseCancellation(subscription);
     return subscription;
@@ -110,7 +113,7 @@ export class PortalService {
   /** The row may be behind: the webhook that explains the refusal may not have arrived yet. */
   async #explainRefusal(customer: Customer, { subscriptionId }: PortalSessionRequest): Promise<void> {
     if (subscriptionId === undefined) return;
-    await this.#parts.subscriptions.askForAll(customer.id);
+    await this.#subscriptions.askForAll(customer.id);
     await this.#readToCancel(customer, subscriptionId);
   }
 }

@@ -8,7 +8,7 @@ import type { PlanService } from '../plans/plan-service.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
 import type { GroupReservationStore, SubscriptionStore } from './subscription-store.ts';
 
-export interface GroupParts {
+export interface Grouping {
   readonly groups: GroupReservationStore;
   readonly store: SubscriptionStore;
   readonly plans: Pick<PlanService, 'findAll'>;
@@ -22,7 +22,7 @@ export interface LostCommits {
   recoverOf(customerId: string, history: number): Promise<void>;
 }
 
-interface HolderParts extends Pick<GroupParts, 'groups' | 'store'> {
+interface HolderParts extends Pick<Grouping, 'groups' | 'store'> {
   readonly plans: Pick<PlanService, 'findAll' | 'finishAddOnChange'>;
   readonly database: Database;
   readonly mirror: SubscriptionMirror;
@@ -63,23 +63,23 @@ export type Joined = Pick<Joining, 'customerId' | 'planId' | 'isSold' | 'subscri
  */
 export async function reserveGroup(
   tx: Transaction,
-  parts: GroupParts,
+  context: Grouping,
   joining: Joining,
 ): Promise<string | null> {
-  const { groups } = parts;
+  const { groups } = context;
   const { customerId, subscriptionId, claimId, admission } = joining;
-  const groupName = await groupToJoin(tx, parts, joining);
+  const groupName = await groupToJoin(tx, context, joining);
   if (groupName === null) return null;
   const held = admission === 'new' ? [] : await groups.listGroups(tx, claimId);
   const own = held.find((one) => one.groupName === groupName);
   if (own?.newHistory === null) return claimId;
   const reservation = { customerId, groupName, subscriptionId, claimId };
   const { claimId: holder, newHistory } = await groups.reserve(tx, reservation);
-  requireRecovered(parts, customerId, newHistory);
+  requireRecovered(context, customerId, newHistory);
   // The plan was moved to another group after the claim was admitted.
   if (own === undefined && held.length > 0) return claimId;
   if (admission === 'again' && newHistory === null) return holder;
-  const others = await listLive(tx, parts, joining, groupName);
+  const others = await listLive(tx, context, joining, groupName);
   const live = others.find(({ status }) => !(joining.replacesIncomplete && status === 'incomplete'));
   if (live !== undefined) throw alreadySubscribed(live.id);
   if (holder !== claimId && !(await joining.shares?.(holder))) throw groupHeld(holder);
@@ -88,7 +88,7 @@ export async function reserveGroup(
 
 /** Throws `RecoverFirst` if commits may be lost, which the `newHistory` of a reservation shows. */
 export function requireRecovered(
-  { lostCommits }: Pick<GroupParts, 'lostCommits'>,
+  { lostCommits }: Pick<Grouping, 'lostCommits'>,
   customerId: string,
   newHistory: number | null,
 ): void {
@@ -102,17 +102,17 @@ export function requireRecovered(
  */
 export async function holdGroup(
   tx: Transaction,
-  parts: Omit<GroupParts, 'lostCommits'>,
+  context: Omit<Grouping, 'lostCommits'>,
   plan: Plan,
   joining: Pick<Joining, 'customerId' | 'subscriptionId' | 'claimId'>,
 ): Promise<boolean> {
-  const { groups } = parts;
+  const { groups } = context;
   const { customerId, subscriptionId, claimId } = joining;
   const groupName = soldGroupOf(plan);
   if (groupName === null) return true;
   const reserved = await groups.reserve(tx, { customerId, groupName, subscriptionId, claimId });
   if (reserved.claimId !== claimId) return false;
-  if (!reserved.isNew || (await listLive(tx, parts, joining, groupName)).length === 0) return true;
+  if (!reserved.isNew || (await listLive(tx, context, joining, groupName)).length === 0) return true;
   await groups.endReservation(tx, claimId);
   return false;
 }
@@ -125,17 +125,17 @@ export function groupHeld(holderId: string): ReservationHeld {
 /** The other live subscriptions of the customer to plans of the group that this plan is in. */
 export async function listLiveOfGroup(
   tx: Transaction,
-  parts: Pick<GroupParts, 'store' | 'plans'>,
+  context: Pick<Grouping, 'store' | 'plans'>,
   joining: Joined,
 ): Promise<readonly Subscription[]> {
-  const groupName = await groupToJoin(tx, parts, joining);
-  return groupName === null ? [] : listLive(tx, parts, joining, groupName);
+  const groupName = await groupToJoin(tx, context, joining);
+  return groupName === null ? [] : listLive(tx, context, joining, groupName);
 }
 
 /** The group that counts for this request. Null if there is none. */
 async function groupToJoin(
   tx: Transaction,
-  { plans }: Pick<GroupParts, 'plans'>,
+  { plans }: Pick<Grouping, 'plans'>,
   { planId, isSold }: Pick<Joining, 'planId' | 'isSold'>,
 ): Promise<string | null> {
   const [plan] = await plans.findAll(tx, [planId]);
@@ -147,10 +147,10 @@ async function groupToJoin(
  * Frees a group or a plan that a claim still holds although it has ended: corrects the plan, expires the open checkout,
  * or corrects the row of the subscription.
  */
-export async function correctHolder(parts: HolderParts, claimId: string): Promise<void> {
-  await parts.plans.finishAddOnChange(claimId);
-  await parts.openCheckouts.expireIfOpen(claimId);
-  await correctReserved(parts, claimId);
+export async function correctHolder(context: HolderParts, claimId: string): Promise<void> {
+  await context.plans.finishAddOnChange(claimId);
+  await context.openCheckouts.expireIfOpen(claimId);
+  await correctReserved(context, claimId);
 }
 
 /**
@@ -171,10 +171,10 @@ export async function correctReserved(
  */
 export async function refuseTakenGroup(
   tx: Transaction,
-  parts: Pick<GroupParts, 'store' | 'plans'>,
+  context: Pick<Grouping, 'store' | 'plans'>,
   joining: Joined,
 ): Promise<void> {
-  const [live] = await listLiveOfGroup(tx, parts, joining);
+  const [live] = await listLiveOfGroup(tx, context, joining);
   if (live !== undefined) throw alreadySubscribed(live.id);
 }
 
@@ -183,7 +183,7 @@ export async function refuseTakenGroup(
  */
 async function listLive(
   tx: Transaction,
-  { store, plans }: Pick<GroupParts, 'store' | 'plans'>,
+  { store, plans }: Pick<Grouping, 'store' | 'plans'>,
   { customerId, subscriptionId }: Pick<Joined, 'customerId' | 'subscriptionId'>,
   groupName: string,
 ): Promise<readonly Subscription[]> {

@@ -1,16 +1,18 @@
 import { hasEnded, type Subscription } from '#core/model/subscription.ts';
 import type { PlanQuantity } from '#core/model/subscription-items.ts';
-import type { Database } from '#core/platform/postgres.ts';
+import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import type { CheckedOperation, CheckedReservingOperation } from '#engine/idempotency/operation.ts';
+import type { MirrorContext } from '#engine/mirrors/mirror.ts';
 import { applyResponse, correct } from '#engine/mirrors/refresh.ts';
 import { explainMethodRefusal } from '#processor/explain-method-refusal.ts';
 import { objectMissing } from '#processor/port/attempt.ts';
-import type { NewSubscription, Processor, SubscriptionWithSecrets } from '#processor/port/processor.ts';
+import type { NewSubscription, SubscriptionWithSecrets } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
+import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import { requireSoldPlans } from './add-ons.ts';
 import { explainCodeRefusal, findPromotionCode } from './promotion-code.ts';
-import { correctHolder, type GroupParts, type OpenCheckouts, reserveGroup } from './reserve-group.ts';
+import { correctHolder, type Grouping, type OpenCheckouts, reserveGroup } from './reserve-group.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
 import type { SubscriptionTurns } from './turns/subscription-turns.ts';
 import { hadTrial, reserveTrial } from './used-trials.ts';
@@ -45,14 +47,14 @@ type PreparedSubscription = Pick<
   'processorCustomerId' | 'processorPriceId' | 'processorPromotionCodeId' | 'addOns' | 'trialPeriodDays'
 >;
 
-export interface SubscriptionParts extends GroupParts {
+export interface SubscriptionContext extends MirrorContext, Grouping {
+  readonly idempotency: IdempotencyService;
   readonly plans: PlanService;
-  readonly database: Database;
   readonly mirror: SubscriptionMirror;
   readonly customers: CustomerService;
-  readonly processor: Processor;
   readonly turns: SubscriptionTurns;
   readonly openCheckouts: OpenCheckouts;
+  readonly invoices: InvoiceMirror;
 }
 
 export type SubscriptionCreation = CheckedOperation<
@@ -63,12 +65,12 @@ export type SubscriptionCreation = CheckedOperation<
 >;
 
 /** The steps of creating a subscription. */
-export function subscriptionCreation(parts: SubscriptionParts): SubscriptionCreation {
-  const { database, store, groups, mirror, customers, plans, processor } = parts;
+export function subscriptionCreation(context: SubscriptionContext): SubscriptionCreation {
+  const { database, store, groups, mirror, customers, plans, processor } = context;
   return {
     name: 'subscriptions.create',
     parentIdOf: ({ customerId }) => customerId,
-    prepare: (request, id) => prepareSubscription(parts, request, id),
+    prepare: (request, id) => prepareSubscription(context, request, id),
     call: async (request, prepared, write) => {
       const { customerId, planId, addOns = [], promotionCode, trialOnce: _, ...values } = request;
       try {
@@ -94,7 +96,7 @@ export function subscriptionCreation(parts: SubscriptionParts): SubscriptionCrea
     },
     idOf: ({ subscription }) => subscription.localId,
     find: (claim) => customers.findCreated(claim, (lookUp) => processor.subscriptions.find(lookUp)),
-    finishReservation: (claimId) => correctHolder(parts, claimId),
+    finishReservation: (claimId) => correctHolder(context, claimId),
     release: (tx, { resourceId }) => groups.endReservation(tx, resourceId),
     replay: async (id) => {
       const subscription = await store.read(database, id);
@@ -109,11 +111,11 @@ export function subscriptionCreation(parts: SubscriptionParts): SubscriptionCrea
 }
 
 async function prepareSubscription(
-  parts: SubscriptionParts,
+  context: SubscriptionContext,
   request: NewSubscriptionRequest,
   id: string,
 ): Promise<PreparedSubscription> {
-  const { customers, plans } = parts;
+  const { customers, plans } = context;
   const { customerId, planId, addOns, promotionCode, trialPeriodDays } = request;
   const [customer, [main, ...others]] = await Promise.all([
     customers.read(customerId),
@@ -122,7 +124,7 @@ async function prepareSubscription(
   const { processorCustomerId } = customer;
   const isUsed =
     wantsOneTrial(request) &&
-    (await parts.database.transaction((tx) => hadTrial(tx, parts, main.plan, customerId, id)));
+    (await context.database.transaction((tx) => hadTrial(tx, context, main.plan, customerId, id)));
   const items = others.map(({ plan, quantity }) => ({ processorPriceId: plan.processorPriceId, quantity }));
   const prepared = {
     ...{ processorCustomerId, processorPriceId: main.plan.processorPriceId },
@@ -132,7 +134,7 @@ async function prepareSubscription(
   if (promotionCode === undefined) return prepared;
   return {
     ...prepared,
-    processorPromotionCodeId: await findPromotionCode(parts, customer, promotionCode),
+    processorPromotionCodeId: await findPromotionCode(context, customer, promotionCode),
   };
 }
 
@@ -152,14 +154,14 @@ export function wantsOneTrial({ trialOnce, trialPeriodDays }: NewSubscriptionReq
  * The steps of creating a subscription to a plan of a group, or one with the customer's only trial: the group or the
  * trial is reserved before the call. A group also decides about the trial.
  */
-export function reservingSubscriptionCreation(parts: SubscriptionParts): ReservingSubscriptionCreation {
+export function reservingSubscriptionCreation(context: SubscriptionContext): ReservingSubscriptionCreation {
   return {
-    ...subscriptionCreation(parts),
+    ...subscriptionCreation(context),
     reserve: async (tx, id, request, admission) => {
       const { customerId, planId } = request;
       const joining = { customerId, planId, subscriptionId: id, claimId: id };
-      const holder = await reserveGroup(tx, parts, { ...joining, admission });
-      if (holder === null && wantsOneTrial(request)) await reserveTrial(tx, parts, joining);
+      const holder = await reserveGroup(tx, context, { ...joining, admission });
+      if (holder === null && wantsOneTrial(request)) await reserveTrial(tx, context, joining);
     },
   };
 }

@@ -6,7 +6,7 @@ import { registerSubscriptionUpdateRoutes } from './changes/subscription-update-
 import { registerEntitlementRoutes } from './entitlements/entitlement-routes.ts';
 import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { registerSubscriptionPaymentRoutes } from './paying/subscription-payment-routes.ts';
-import { adoptingSubscriptions, type StageParts, subscriptionStage } from './subscription-import.ts';
+import { adoptingSubscriptions, type ImportContext, subscriptionStage } from './subscription-import.ts';
 import { erasedSubscription, subscriptionEvents, subscriptionKind } from './subscription-kind.ts';
 import { type CountedStores, countedSubscriptions } from './subscription-overview.ts';
 import { registerSubscriptionRoutes } from './subscription-routes.ts';
@@ -15,7 +15,7 @@ import { subscriptionSources } from './subscription-search.ts';
 import type { SubscriptionService } from './subscription-service.ts';
 import { ownedSubscriptions, type SubscriptionStore, subscriptionList } from './subscription-store.ts';
 
-interface Context extends StageParts {
+interface Context extends ImportContext {
   readonly stores: CountedStores & { readonly subscriptions: SubscriptionStore };
   readonly subscriptions: SubscriptionService;
   readonly entitlements: EntitlementService;

@@ -8,7 +8,7 @@ import { noCustomer, rowsOf, type Stage, stageOf } from '#engine/sync/import-sta
 import type { Processor } from '#processor/port/processor.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
 
-export interface StageParts {
+export interface ImportContext {
   readonly processor: Processor;
   readonly mirrors: { readonly subscriptions: SubscriptionMirror };
 }
@@ -18,7 +18,7 @@ export interface StageParts {
  * `refused` has prices and customers that are known to have no row: a dry run cannot look for their rows.
  */
 export function subscriptionStage(
-  { processor, mirrors }: StageParts,
+  { processor, mirrors }: ImportContext,
   refused: ReadonlySet<string> = new Set(),
 ): Stage<SubscriptionFacts> {
   return {

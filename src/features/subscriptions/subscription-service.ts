@@ -8,9 +8,7 @@ import { isGrouped } from '#core/model/plan.ts';
 import { hasEnded, type Subscription, type SubscriptionFacts } from '#core/model/subscription.ts';
 import { inLanes } from '#core/platform/lanes.ts';
 import { PacedCalls } from '#core/platform/paced-calls.ts';
-import type { Platform } from '#core/platform/platform.ts';
 import { SharedReads } from '#core/platform/shared-statement.ts';
-import type { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import type { OperationResult } from '#engine/idempotency/operation.ts';
 import { applyChange, applyResponse, correct } from '#engine/mirrors/refresh.ts';
 import { notReached } from '#processor/port/attempt.ts';
@@ -28,7 +26,6 @@ import { readToPay } from './paying/pay-invoice.ts';
 import {
   type PaidSubscription,
   type PaymentRequest,
-  type PayParts,
   type SubscriptionPayment,
   subscriptionPayment,
 } from './paying/subscription-payment.ts';
@@ -37,8 +34,8 @@ import {
   type CreatedSubscription,
   type NewSubscriptionRequest,
   reservingSubscriptionCreation,
+  type SubscriptionContext,
   type SubscriptionCreation,
-  type SubscriptionParts,
   subscriptionCreation,
   wantsOneTrial,
 } from './subscription-creation.ts';
@@ -48,35 +45,31 @@ import {
  */
 const concurrentReadsMax = 5;
 
-interface SubscriptionServiceParts extends SubscriptionParts, PayParts, Pick<Platform, 'logger'> {
-  readonly idempotency: IdempotencyService;
-}
-
 export class SubscriptionService {
   /** The sweeper also uses these three. */
   readonly creation: SubscriptionCreation;
   readonly updating: SubscriptionUpdate;
   readonly paying: SubscriptionPayment;
-  readonly #parts: SubscriptionServiceParts;
+  readonly #context: SubscriptionContext;
   readonly #reads: SharedReads<Subscription>;
   readonly #asked = new PacedCalls((customerId) => this.#askForAll(customerId));
 
-  constructor(parts: SubscriptionServiceParts) {
-    this.#parts = parts;
-    this.creation = subscriptionCreation(parts);
-    this.updating = subscriptionUpdate(parts);
-    this.paying = subscriptionPayment(parts);
-    this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
+  constructor(context: SubscriptionContext) {
+    this.#context = context;
+    this.creation = subscriptionCreation(context);
+    this.updating = subscriptionUpdate(context);
+    this.paying = subscriptionPayment(context);
+    this.#reads = new SharedReads((ids) => context.store.find(context.database, ids));
   }
 
   async create(
     request: NewSubscriptionRequest,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<CreatedSubscription>> {
-    const { idempotency, plans } = this.#parts;
+    const { idempotency, plans } = this.#context;
     const plan = await plans.find(request.planId);
     const reserves = isGrouped(plan) || wantsOneTrial(request);
-    const creation = reserves ? reservingSubscriptionCreation(this.#parts) : this.creation;
+    const creation = reserves ? reservingSubscriptionCreation(this.#context) : this.creation;
     return idempotency.run(creation, request, key);
   }
 
@@ -86,7 +79,7 @@ export class SubscriptionService {
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<ChangedSubscription>> {
     const request = { subscriptionId: id, change };
-    const { result, replayed } = await this.#parts.idempotency.run(this.updating, request, key);
+    const { result, replayed } = await this.#context.idempotency.run(this.updating, request, key);
     const { subscription, clientSecret } = result;
     return {
       result: { subscription, clientSecret: isWaiting(change, subscription) ? clientSecret : null },
@@ -96,7 +89,7 @@ export class SubscriptionService {
 
   /** Previews the cost of a change. Changes nothing. */
   async preview(id: string, change: TermsChange): Promise<PreviewedChange> {
-    return previewChange(this.#parts, await this.read(id), change);
+    return previewChange(this.#context, await this.read(id), change);
   }
 
   /** Pays the invoice in the request, or else the invoice that decides the status. */
@@ -105,12 +98,12 @@ export class SubscriptionService {
     payment: Omit<PaymentRequest, 'subscriptionId'>,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<PaidSubscription>> {
-    return this.#parts.idempotency.run(this.paying, { subscriptionId: id, ...payment }, key);
+    return this.#context.idempotency.run(this.paying, { subscriptionId: id, ...payment }, key);
   }
 
   /** Reads the client secret, which is never stored. Null if there is nothing to confirm. */
   async readClientSecret(id: string): Promise<string | null> {
-    const { processor } = this.#parts;
+    const { processor } = this.#context;
     const first = await this.#readToPay(id);
     const isDraft = invoiceToPay(first)?.status === 'draft';
     if (isDraft) await this.#finalizeInvoiceToPay(id);
@@ -124,7 +117,7 @@ export class SubscriptionService {
 
   /** Finalizes the invoice that `pay` would pay, so that the customer can pay it too. */
   #finalizeInvoiceToPay(id: string): Promise<void> {
-    const { turns, processor } = this.#parts;
+    const { turns, processor } = this.#context;
     return turns.run({ subscriptionId: id, claimId: null, goesFirst: false }, async () => {
       const invoice = invoiceToPay(await this.#readToPay(id));
       if (invoice?.status === 'draft')
@@ -137,7 +130,7 @@ export class SubscriptionService {
 
   /** Reads what is left to pay from the processor, and updates the row. */
   async #readToPay(id: string): Promise<SubscriptionToPay> {
-    const { database, mirror, processor } = this.#parts;
+    const { database, mirror, processor } = this.#context;
     const subscription = await this.read(id);
     const current = await readToPay(processor, subscription);
     await applyResponse(database, mirror, current.subscription, subscription);
@@ -149,7 +142,7 @@ export class SubscriptionService {
   }
 
   list(request: ListRequest): Promise<ListPage<Subscription>> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     return database.read((db) => store.list(db, request));
   }
 
@@ -158,11 +151,11 @@ export class SubscriptionService {
     const subscription = await this.read(id);
     if (hasEnded(subscription.status)) return subscription;
     const write = { subscriptionId: subscription.id, claimId: null, goesFirst: true };
-    return this.#parts.turns.run(write, () => this.#cancel(subscription.id, reason));
+    return this.#context.turns.run(write, () => this.#cancel(subscription.id, reason));
   }
 
   async #cancel(id: string, reason: string | undefined): Promise<Subscription> {
-    const { database, logger, mirror, processor } = this.#parts;
+    const { database, logger, mirror, processor } = this.#context;
     const subscription = await this.read(id);
     const { processorSubscriptionId, pendingChange, status } = subscription;
     const attempt = await processor.subscriptions.cancel(processorSubscriptionId, reason);
@@ -185,8 +178,8 @@ export class SubscriptionService {
    * was paid meanwhile. The processor would cancel a paid subscription too, but it does not void a paid invoice.
    */
   async endIncomplete(joining: Joined): Promise<void> {
-    const { database, mirror, processor } = this.#parts;
-    const live = await database.transaction((tx) => listLiveOfGroup(tx, this.#parts, joining));
+    const { database, mirror, processor } = this.#context;
+    const live = await database.transaction((tx) => listLiveOfGroup(tx, this.#context, joining));
     // A subscription that was incomplete when the group was reserved may be paid by now.
     const paid = live.find(({ status }) => status !== 'incomplete');
     if (paid !== undefined) throw alreadySubscribed(paid.id);
@@ -207,7 +200,7 @@ export class SubscriptionService {
 
   /** Corrects the row of the subscription for which this claim reserved a group. Does nothing if there is none. */
   correctReserved(claimId: string): Promise<void> {
-    return correctReserved(this.#parts, claimId);
+    return correctReserved(this.#context, claimId);
   }
 
   /**
@@ -218,7 +211,7 @@ export class SubscriptionService {
     processorSubscriptionId: string,
     write: () => Promise<SubscriptionFacts | null>,
   ): Promise<void> {
-    const { database, mirror, store, turns } = this.#parts;
+    const { database, mirror, store, turns } = this.#context;
     const [found] = await store.findByKeys(database, [processorSubscriptionId]);
     if (found === undefined) {
       await write();
@@ -238,7 +231,7 @@ export class SubscriptionService {
    * cannot cancel a subscription that has one. Returns the processor's ids of the subscriptions that keep theirs.
    */
   async endSpentPlannings({ id, processorCustomerId }: Customer): Promise<readonly string[]> {
-    const { customers, processor } = this.#parts;
+    const { customers, processor } = this.#context;
     const { subscriptionChanges } = processor;
     const open = await this.#readOpen(id);
     if (open.size === 0) return [];
@@ -260,7 +253,7 @@ export class SubscriptionService {
 
   /** Refreshes the rows of these subscriptions that do not show this payment method. */
   async correctMethods(processorSubscriptionIds: readonly string[], paymentMethodId: string): Promise<void> {
-    const { database, store, mirror } = this.#parts;
+    const { database, store, mirror } = this.#context;
     const rows = await store.findByKeys(database, processorSubscriptionIds);
     const outdated = rows.filter(({ defaultPaymentMethodId }) => defaultPaymentMethodId !== paymentMethodId);
     await this.#correctAll(outdated.map(mirror.keyOf));
@@ -281,7 +274,7 @@ export class SubscriptionService {
 
   /** The processor does not list canceled subscriptions, so open rows that it does not list are refreshed. */
   async #askForAll(customerId: string): Promise<void> {
-    const { customers, database, mirror, processor } = this.#parts;
+    const { customers, database, mirror, processor } = this.#context;
     const { processorCustomerId } = await customers.read(customerId);
     const open = await this.#readOpen(customerId);
     const toCorrect = new Set(open.keys());
@@ -299,12 +292,12 @@ export class SubscriptionService {
 
   /** The revisions of the open rows of a customer, by the keys of the subscriptions. */
   async #readOpen(customerId: string): Promise<Revisions> {
-    const { database, store, mirror } = this.#parts;
+    const { database, store, mirror } = this.#context;
     const open = await store.listOpenOfCustomer(database, customerId);
     return new Map(open.map((row) => [mirror.keyOf(row), row.revision]));
   }
 
   #correctAll(keys: Iterable<string>): Promise<void> {
-    return inLanes([...keys], concurrentReadsMax, (key) => correct(this.#parts.mirror, key));
+    return inLanes([...keys], concurrentReadsMax, (key) => correct(this.#context.mirror, key));
   }
 }

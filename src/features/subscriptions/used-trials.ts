@@ -1,14 +1,7 @@
 import { groupOf, ownGroupOf, type Plan } from '#core/model/plan.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { ReservationHeld } from '#engine/idempotency/operation.ts';
-import type { PlanService } from '../plans/plan-service.ts';
-import { type GroupParts, type Joining, requireRecovered } from './reserve-group.ts';
-import type { SubscriptionStore } from './subscription-store.ts';
-
-interface TrialParts {
-  readonly store: SubscriptionStore;
-  readonly plans: Pick<PlanService, 'findAll'>;
-}
+import { type Grouping, type Joining, requireRecovered } from './reserve-group.ts';
 
 /**
  * Whether another subscription of the customer ever had a trial to a plan of the same group. Without a group: to the
@@ -16,7 +9,7 @@ interface TrialParts {
  */
 export async function hadTrial(
   tx: Transaction,
-  { store, plans }: TrialParts,
+  { store, plans }: Pick<Grouping, 'store' | 'plans'>,
   plan: Plan,
   customerId: string,
   subscriptionId: string,
@@ -36,12 +29,12 @@ export async function hadTrial(
  */
 export async function reserveTrial(
   tx: Transaction,
-  parts: Pick<GroupParts, 'groups' | 'lostCommits'>,
+  context: Pick<Grouping, 'groups' | 'lostCommits'>,
   { customerId, planId, subscriptionId, claimId }: Omit<Joining, 'admission'>,
 ): Promise<void> {
   const groupName = ownGroupOf({ id: planId });
   const reservation = { customerId, groupName, subscriptionId, claimId };
-  const { claimId: holder, newHistory } = await parts.groups.reserve(tx, reservation);
-  requireRecovered(parts, customerId, newHistory);
+  const { claimId: holder, newHistory } = await context.groups.reserve(tx, reservation);
+  requireRecovered(context, customerId, newHistory);
   if (holder !== claimId) throw new ReservationHeld(holder, 'look up');
 }

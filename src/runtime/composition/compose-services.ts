@@ -240,7 +240,7 @@ function composeDomain(
   });
   const invoices = new InvoiceService(parts, mirrors.plans);
   const paymentMethods = new PaymentMethodService({ ...parts, customers, subscriptions });
-  const portal = new PortalService({ ...parts, customers, subscriptions });
+  const portal = new PortalService(parts, customers, subscriptions, parts.returnUrlOrigins);
   const entitlements = new EntitlementService(parts, parts.processorClock, parts.entitlementGraceDays);
   const audit = new AuditLog(parts);
   const keys = new KeyService({ ...parts, store: new KeyStore(), audit });

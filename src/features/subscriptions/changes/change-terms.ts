@@ -17,7 +17,7 @@ import {
   requireMainPlan,
   requireSameCurrency,
 } from '../add-ons.ts';
-import type { SubscriptionParts } from '../subscription-creation.ts';
+import type { SubscriptionContext } from '../subscription-creation.ts';
 import type { TermsChange, WantedTerms } from './subscription-patch.ts';
 
 /** What a change of plans or quantities depends on. */
@@ -93,7 +93,7 @@ export function planIdsOf({ planId, addOns = [] }: WantedTerms): readonly string
 
 /** What the change does to the processor's subscription. Fails if its state forbids the change. */
 export async function readTarget(
-  { database, mirror }: Pick<SubscriptionParts, 'database' | 'mirror'>,
+  { database, mirror }: Pick<SubscriptionContext, 'database' | 'mirror'>,
   found: ChangeableSubscription,
   change: WantedTerms,
   plans: ChangePlans,

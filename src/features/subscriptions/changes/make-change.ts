@@ -15,7 +15,7 @@ import { explainMethodRefusal } from '#processor/explain-method-refusal.ts';
 import { concurrentChange, notReached, objectMissing } from '#processor/port/attempt.ts';
 import type { ChangeableSubscription, ChangeResult } from '#processor/port/subscription-changes.ts';
 import { declineFailure } from '../paying/pay-invoice.ts';
-import type { SubscriptionParts } from '../subscription-creation.ts';
+import type { SubscriptionContext } from '../subscription-creation.ts';
 import {
   type ChangePlans,
   type ChangeTarget,
@@ -64,20 +64,20 @@ const attemptsMax = 3;
  * corrects the row.
  */
 export async function makeChange(
-  parts: SubscriptionParts,
+  context: SubscriptionContext,
   prepared: PreparedChange,
   write: OperationWrite,
 ): Promise<ChangeEffect> {
   const { subscription } = prepared;
-  if (prepared.kind === 'metadata') return changeMetadata(parts, prepared.change, subscription, write);
-  const { database, mirror } = parts;
-  const { subscriptionChanges } = parts.processor;
+  if (prepared.kind === 'metadata') return changeMetadata(context, prepared.change, subscription, write);
+  const { database, mirror } = context;
+  const { subscriptionChanges } = context.processor;
   if (write.isRepeated) await subscriptionChanges.restoreUnbilled(subscription);
   for (let attempts = 1; ; attempts += 1) {
     const found = await subscriptionChanges.read(subscription.processorSubscriptionId);
     const idempotencyKey = attempts === 1 ? write.idempotencyKey : `${write.idempotencyKey}-try${attempts}`;
     try {
-      return await changeOnce(parts, subscription, prepared, found, { ...write, idempotencyKey });
+      return await changeOnce(context, subscription, prepared, found, { ...write, idempotencyKey });
     } catch (error) {
       if (!(error instanceof Failure && error.code === 'concurrent_change')) {
         if (!isRefusedChange(error)) throw error;
@@ -91,16 +91,17 @@ export async function makeChange(
 }
 
 function changeOnce(
-  parts: SubscriptionParts,
+  context: SubscriptionContext,
   subscription: Subscription,
   prepared: TermsOrSettings,
   found: ChangeableSubscription,
   write: OperationWrite,
 ): Promise<ChangeEffect> {
-  if (prepared.kind === 'settings') return changeSettings(parts, prepared.change, found, subscription, write);
+  if (prepared.kind === 'settings')
+    return changeSettings(context, prepared.change, found, subscription, write);
   const { change, plans } = prepared;
-  if (change.kind === 'now') return changeNow(parts, change, plans, found, write);
-  return changeAtPeriodEnd(parts, change, plans, found, write);
+  if (change.kind === 'now') return changeNow(context, change, plans, found, write);
+  return changeAtPeriodEnd(context, change, plans, found, write);
 }
 
 /**
@@ -108,13 +109,13 @@ function changeOnce(
  * lost.
  */
 async function changeNow(
-  parts: SubscriptionParts,
+  context: SubscriptionContext,
   change: ChangeNow,
   plans: ChangePlans,
   found: ChangeableSubscription,
   write: OperationWrite,
 ): Promise<ChangeEffect> {
-  const { processor, plans: planService } = parts;
+  const { processor, plans: planService } = context;
   const { subscriptionChanges } = processor;
   const { subscription } = plans;
   const { idempotencyKey, isRepeated } = write;
@@ -122,13 +123,13 @@ async function changeNow(
   if (hasChangeMark(found.waitingMarks, write))
     return effectOf(subscription, await subscriptionChanges.settleWaitingChange(order));
   if (hasChangeMark(found.changeMarks, write)) return unbilled(subscription, found);
-  const intended = await readTarget(parts, found, change, plans);
+  const intended = await readTarget(context, found, change, plans);
   await refuseChange(processor, found, change, intended);
   // If the processor would refuse a change, the change must not drop the pending one.
   const isInTime = isWithinPeriod(intended, change);
-  if (isInTime) await refuseTooManyItems(parts, found, change, intended, subscription);
+  if (isInTime) await refuseTooManyItems(context, found, change, intended, subscription);
   const current = isInTime ? await subscriptionChanges.dropPendingChange({ ...order, which: 'all' }) : found;
-  const target = current === found ? intended : await readTarget(parts, current, change, plans);
+  const target = current === found ? intended : await readTarget(context, current, change, plans);
   if (target.isUnchanged) return unbilled(subscription, current);
   const changeMarks = withChangeMark(current.changeMarks, write);
   const result = await subscriptionChanges
@@ -141,22 +142,22 @@ async function changeNow(
 
 /** Plans a change of plans or quantities for the end of the period. It replaces a pending change. */
 async function changeAtPeriodEnd(
-  parts: SubscriptionParts,
+  context: SubscriptionContext,
   change: ChangeAtPeriodEnd,
   plans: ChangePlans,
   found: ChangeableSubscription,
   write: OperationWrite,
 ): Promise<ChangeEffect> {
-  const { processor, plans: planService } = parts;
+  const { processor, plans: planService } = context;
   const { subscriptionChanges } = processor;
   const { subscription } = plans;
   const { idempotencyKey, isRepeated } = write;
-  const intended = await readTarget(parts, found, change, plans);
+  const intended = await readTarget(context, found, change, plans);
   await refuseChange(processor, found, change, intended);
-  await refuseTooManyItems(parts, found, change, intended, subscription);
+  await refuseTooManyItems(context, found, change, intended, subscription);
   const order = { found, idempotencyKey, isRepeated };
   const current = await subscriptionChanges.dropPendingChange({ ...order, which: 'unpaid' });
-  const target = current === found ? intended : await readTarget(parts, current, change, plans);
+  const target = current === found ? intended : await readTarget(context, current, change, plans);
   if (target.isUnchanged) {
     const dropping = { ...order, found: current, which: 'all' } as const;
     return unbilled(subscription, await subscriptionChanges.dropPendingChange(dropping));
@@ -184,7 +185,7 @@ async function changeAtPeriodEnd(
  * Changes whether the subscription ends with its period, or its payment method, and the metadata in the same request.
  */
 async function changeSettings(
-  { processor }: SubscriptionParts,
+  { processor }: SubscriptionContext,
   { kind: _kind, ...change }: SettingsChange,
   found: ChangeableSubscription,
   subscription: Subscription,
@@ -205,7 +206,7 @@ async function changeSettings(
 
 /** Changes the metadata, which is possible in every status. */
 async function changeMetadata(
-  { processor, mirror }: SubscriptionParts,
+  { processor, mirror }: SubscriptionContext,
   change: MetadataPatch,
   subscription: Subscription,
   { idempotencyKey, isRepeated }: OperationWrite,

@@ -17,7 +17,7 @@ import type {
 import { invoiceToPay } from '../paying/invoice-to-pay.ts';
 import { readToPay } from '../paying/pay-invoice.ts';
 import { refuseTakenGroup } from '../reserve-group.ts';
-import type { SubscriptionParts } from '../subscription-creation.ts';
+import type { SubscriptionContext } from '../subscription-creation.ts';
 import { type ChangeTarget, itemsChange, planIdsOf, plansOfChange, readTarget } from './change-terms.ts';
 import type { ChangeNow, TermsChange } from './subscription-patch.ts';
 
@@ -33,22 +33,22 @@ export interface PreviewedChange {
 
 /** Previews a change with the parameters that the change itself would have, after the same checks. */
 export async function previewChange(
-  parts: SubscriptionParts,
+  context: SubscriptionContext,
   subscription: Subscription,
   change: TermsChange,
 ): Promise<PreviewedChange> {
-  const { database, processor } = parts;
-  const plans = await plansOfChange(parts.plans, subscription, change);
+  const { database, processor } = context;
+  const plans = await plansOfChange(context.plans, subscription, change);
   const { wanted } = plans;
   if (wanted !== null && wanted.id !== subscription.planId) {
     const { customerId, id: subscriptionId } = subscription;
     const joining = { customerId, subscriptionId, planId: wanted.id };
-    await database.transaction((tx) => refuseTakenGroup(tx, parts, joining));
+    await database.transaction((tx) => refuseTakenGroup(tx, context, joining));
   }
   const found = await processor.subscriptionChanges.read(subscription.processorSubscriptionId);
-  const target = await readTarget(parts, found, change, plans);
+  const target = await readTarget(context, found, change, plans);
   await refuseChange(processor, found, change, target);
-  const preview = await readPreview(parts, found, change, target, subscription);
+  const preview = await readPreview(context, found, change, target, subscription);
   return {
     amountDue: preview?.amountDue ?? 0,
     currency: found.currency,
@@ -60,7 +60,7 @@ export async function previewChange(
 
 /** Reads the processor's preview of a change. Fails if the processor would refuse the change. */
 async function readPreview(
-  { processor, plans }: SubscriptionParts,
+  { processor, plans }: SubscriptionContext,
   found: ChangeableSubscription,
   change: TermsChange,
   target: ChangeTarget,
@@ -83,7 +83,7 @@ async function readPreview(
  * the pending one must stay if the change is refused. It costs calls, so it is skipped for a change that adds no item.
  */
 export async function refuseTooManyItems(
-  parts: SubscriptionParts,
+  context: SubscriptionContext,
   found: ChangeableSubscription,
   change: TermsChange,
   target: ChangeTarget,
@@ -92,7 +92,7 @@ export async function refuseTooManyItems(
   const { changeInvoiceId, processorPlanningId } = found;
   const drops = changeInvoiceId !== null || (change.kind === 'now' && processorPlanningId !== null);
   const adds = target.changes.some(({ processorItemId }) => processorItemId === null);
-  if (drops && adds) await readPreview(parts, found, change, target, subscription);
+  if (drops && adds) await readPreview(context, found, change, target, subscription);
 }
 
 /**

@@ -7,7 +7,7 @@ import type { CheckedOperation, FoundClaim } from '#engine/idempotency/operation
 import { applyInTransaction, applyResponse, correct } from '#engine/mirrors/refresh.ts';
 import { waitForAddOnChange } from '../add-ons.ts';
 import { correctHolder, type Joining, reserveGroup } from '../reserve-group.ts';
-import type { SubscriptionParts } from '../subscription-creation.ts';
+import type { SubscriptionContext } from '../subscription-creation.ts';
 import { type ChangePlans, plansOfChange } from './change-terms.ts';
 import { type ChangeEffect, hasChangeMark, makeChange, type PreparedChange } from './make-change.ts';
 import type { SubscriptionPatch, WantedTerms } from './subscription-patch.ts';
@@ -33,15 +33,15 @@ export type SubscriptionUpdate = CheckedOperation<
 >;
 
 /** The steps of changing a subscription. The call is in make-change.ts. */
-export function subscriptionUpdate(parts: SubscriptionParts): SubscriptionUpdate {
-  const { database, store, groups, mirror, processor, turns } = parts;
+export function subscriptionUpdate(context: SubscriptionContext): SubscriptionUpdate {
+  const { database, store, groups, mirror, processor, turns } = context;
   return {
     name: 'subscriptions.update',
     isChange: true,
     parentIdOf: ({ subscriptionId }) => subscriptionId,
     inTurn: (claim, work) => turns.runClaim(claim, work),
-    prepare: (request, id, admission) => prepareChange(parts, request, { claimId: id, admission }),
-    call: (_request, prepared, write) => makeChange(parts, prepared, write),
+    prepare: (request, id, admission) => prepareChange(context, request, { claimId: id, admission }),
+    call: (_request, prepared, write) => makeChange(context, prepared, write),
     record: async (tx, id, { facts, subscription, clientSecret, failure }) => {
       const { needsRefresh } = await applyInTransaction(tx, mirror, facts, subscription);
       // The group stays reserved until the row shows the new plan.
@@ -57,8 +57,8 @@ export function subscriptionUpdate(parts: SubscriptionParts): SubscriptionUpdate
       await groups.endReservation(database, claimId);
       return { subscription: await store.read(database, subscription.id), clientSecret };
     },
-    find: (claim) => findChange(parts, claim),
-    finishReservation: (claimId) => correctHolder(parts, claimId),
+    find: (claim) => findChange(context, claim),
+    finishReservation: (claimId) => correctHolder(context, claimId),
     release: (tx, { resourceId }) => groups.endReservation(tx, resourceId),
     /**
      * The first request may have died before it refreshed a row that had changed meanwhile. If the change is still
@@ -79,38 +79,38 @@ export function subscriptionUpdate(parts: SubscriptionParts): SubscriptionUpdate
 
 /** Reads the row and the plans of a change. Reserves the group of a new plan before the processor is called. */
 async function prepareChange(
-  parts: SubscriptionParts,
+  context: SubscriptionContext,
   { subscriptionId, change }: SubscriptionUpdateRequest,
   claim: Pick<Joining, 'claimId' | 'admission'>,
 ): Promise<PreparedChange> {
-  const subscription = await parts.store.read(parts.database, subscriptionId);
+  const subscription = await context.store.read(context.database, subscriptionId);
   if (change.kind === 'now' || change.kind === 'periodEnd')
     return {
       kind: 'terms',
       subscription,
       change,
-      plans: await reservePlans(parts, subscription, change, claim),
+      plans: await reservePlans(context, subscription, change, claim),
     };
   if (change.metadata !== undefined)
-    await parts.customers.refuseMetadataChange(subscription, change.metadata);
+    await context.customers.refuseMetadataChange(subscription, change.metadata);
   return change.kind === 'settings'
     ? { kind: 'settings', subscription, change }
     : { kind: 'metadata', subscription, change };
 }
 
 async function reservePlans(
-  parts: SubscriptionParts,
+  context: SubscriptionContext,
   subscription: Subscription,
   change: WantedTerms,
   claim: Pick<Joining, 'claimId' | 'admission'>,
 ): Promise<ChangePlans> {
-  const plans = await plansOfChange(parts.plans, subscription, change);
+  const plans = await plansOfChange(context.plans, subscription, change);
   const { customerId, id: subscriptionId, planId } = subscription;
   const { wanted } = plans;
   waitForAddOnChange([...(wanted === null ? [] : [wanted]), ...(plans.addOns ?? []).map(({ plan }) => plan)]);
   if (wanted !== null && wanted.id !== planId && isGrouped(wanted))
-    await parts.database.transaction((tx) =>
-      reserveGroup(tx, parts, { customerId, planId: wanted.id, subscriptionId, ...claim }),
+    await context.database.transaction((tx) =>
+      reserveGroup(tx, context, { customerId, planId: wanted.id, subscriptionId, ...claim }),
     );
   return plans;
 }
@@ -120,7 +120,7 @@ async function reservePlans(
  * A declined change must not stay pending, even if the request is not repeated.
  */
 async function findChange(
-  { database, store, mirror, processor }: SubscriptionParts,
+  { database, store, mirror, processor }: SubscriptionContext,
   claim: FoundClaim,
 ): Promise<ChangeEffect | null> {
   const subscription = await store.read(database, parentOf(claim));

@@ -8,11 +8,7 @@ import { objectMissing } from '#processor/port/attempt.ts';
 import type { Declined, SubscriptionToPay } from '#processor/port/invoice-payment.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { InvoiceMirror } from '../../invoices/invoice-mirror.ts';
-
-interface PayInvoiceParts {
-  readonly processor: Processor;
-  readonly invoices: InvoiceMirror;
-}
+import type { SubscriptionContext } from '../subscription-creation.ts';
 
 /** The payment method and the customer that pay an invoice. */
 export interface Payer {
@@ -23,12 +19,11 @@ export interface Payer {
 
 /** Null if the invoice is paid, or its payment is in progress. */
 export async function payInvoice(
-  parts: PayInvoiceParts,
+  { processor, invoices }: Pick<SubscriptionContext, 'processor' | 'invoices'>,
   { processorInvoiceId, status }: { readonly processorInvoiceId: string; readonly status: string | null },
   payer: Payer,
   { idempotencyKey }: OperationWrite,
 ): Promise<Declined | null> {
-  const { processor, invoices } = parts;
   const isDraft = status === 'draft';
   if (isDraft) await requireOwnMethod(processor, payer);
   const result = await processor.invoices

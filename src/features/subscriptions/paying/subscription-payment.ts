@@ -1,6 +1,5 @@
 import { Failure } from '#core/errors.ts';
 import type { Subscription, SubscriptionFacts } from '#core/model/subscription.ts';
-import type { Clock } from '#core/platform/clock.ts';
 import { parentOf, processorKeyLifeMs } from '#engine/idempotency/claim.ts';
 import type { CheckedOperation, FoundClaim, OperationWrite } from '#engine/idempotency/operation.ts';
 import { applyInTransaction, applyResponse } from '#engine/mirrors/refresh.ts';
@@ -9,7 +8,7 @@ import type { Declined, SubscriptionToPay } from '#processor/port/invoice-paymen
 import type { Processor } from '#processor/port/processor.ts';
 import type { InvoiceMirror } from '../../invoices/invoice-mirror.ts';
 import { requireChargeable } from '../require-chargeable.ts';
-import type { SubscriptionParts } from '../subscription-creation.ts';
+import type { SubscriptionContext } from '../subscription-creation.ts';
 import { invoiceToPay, olderUnpaid, unpaidInvoice } from './invoice-to-pay.ts';
 import {
   declineFailure,
@@ -47,12 +46,6 @@ interface PaymentEffect {
   readonly olderUnpaidInvoiceIds: readonly string[];
 }
 
-export interface PayParts
-  extends Pick<SubscriptionParts, 'database' | 'store' | 'mirror' | 'customers' | 'processor' | 'turns'> {
-  readonly invoices: InvoiceMirror;
-  readonly clock: Clock;
-}
-
 /** The target of a request that resumes the subscription. Every other target is the id of an invoice. */
 const resumption = 'resumption';
 
@@ -70,8 +63,8 @@ export type SubscriptionPayment = CheckedOperation<
  * The steps of paying a subscription. The request records each invoice before it pays it, and the processor key
  * contains the invoice. So a resumed request pays the same invoice, and no attempt happens twice.
  */
-export function subscriptionPayment(parts: PayParts): SubscriptionPayment {
-  const { database, store, mirror, customers, processor, turns, invoices } = parts;
+export function subscriptionPayment(context: SubscriptionContext): SubscriptionPayment {
+  const { database, store, mirror, customers, processor, turns, invoices } = context;
   const refresh = async ({ subscription: { id } }: Pick<PaidSubscription, 'subscription'>) => {
     const before = await store.read(database, id);
     const current = await readToPay(processor, before);
@@ -100,7 +93,7 @@ export function subscriptionPayment(parts: PayParts): SubscriptionPayment {
         processorInvoiceId: invoice?.processorInvoiceId ?? null,
       };
     },
-    call: (request, prepared, write) => pay(parts, request, prepared, write),
+    call: (request, prepared, write) => pay(context, request, prepared, write),
     record: async (tx, _id, { subscription, result, olderUnpaidInvoiceIds }) => {
       if ('outcome' in result)
         return { result: { subscription, olderUnpaidInvoiceIds }, failure: declineFailure(result) };
@@ -111,23 +104,23 @@ export function subscriptionPayment(parts: PayParts): SubscriptionPayment {
       };
     },
     refresh,
-    find: (claim) => findPayment(parts, claim),
+    find: (claim) => findPayment(context, claim),
     /** The first request may have died before it refreshed a row that had changed meanwhile. */
     replay: async (_id, claim) => refresh({ subscription: await store.read(database, parentOf(claim)) }),
   };
 }
 
 async function pay(
-  parts: PayParts,
+  context: SubscriptionContext,
   request: PaymentRequest,
   prepared: PreparedSubscriptionPayment,
   write: OperationWrite,
 ): Promise<PaymentEffect> {
-  const { database, mirror, processor } = parts;
+  const { database, mirror, processor } = context;
   const { subscription, processorInvoiceId: named } = prepared;
   let current = await readToPay(processor, subscription);
   const earlier = await findLostPayment(processor, request, current, write);
-  if (earlier === 'paid') return effectOf(parts, subscription, current);
+  if (earlier === 'paid') return effectOf(context, subscription, current);
   if (earlier !== null) return { subscription, result: earlier, olderUnpaidInvoiceIds: [] };
   let target = write.target ?? firstTarget(current, named);
   for (let steps = 0; target !== null && steps < stepsMax; steps += 1) {
@@ -135,13 +128,13 @@ async function pay(
     const declined =
       target === resumption
         ? await resume(processor, prepared, current, write)
-        : await payInvoice(parts, invoiceOf(current, target), prepared, write);
+        : await payInvoice(context, invoiceOf(current, target), prepared, write);
     if (declined !== null) return { subscription, result: declined, olderUnpaidInvoiceIds: [] };
     current = await readToPay(processor, subscription);
     target = named === null ? nextTarget(current, target) : null;
-    if (target === null) return effectOf(parts, subscription, current);
+    if (target === null) return effectOf(context, subscription, current);
   }
-  if (target !== null) return effectOf(parts, subscription, current);
+  if (target !== null) return effectOf(context, subscription, current);
   await requireOwnMethod(processor, prepared);
   await applyResponse(database, mirror, current.subscription, subscription);
   throw nothingToPay(current, named);
@@ -152,13 +145,13 @@ async function pay(
  * processor key, only a repeated call shows whether the attempt was declined or never happened. After that, a failed
  * last attempt counts as the attempt of this request.
  */
-async function findPayment(parts: PayParts, claim: FoundClaim): Promise<PaymentEffect | null> {
-  const { database, store, processor, clock } = parts;
+async function findPayment(context: SubscriptionContext, claim: FoundClaim): Promise<PaymentEffect | null> {
+  const { database, store, processor, clock } = context;
   const { target, attemptedAt } = claim;
   if (target === null) return null;
   const subscription = await store.read(database, parentOf(claim));
   const current = await readToPay(processor, subscription);
-  const paid = () => (current.isPaused ? null : effectOf(parts, subscription, current));
+  const paid = () => (current.isPaused ? null : effectOf(context, subscription, current));
   if (target === resumption) return paid();
   const invoice = await processor.invoices.read(target);
   if (invoice?.status === 'paid') return paid();
@@ -194,7 +187,7 @@ async function resume(
 }
 
 async function effectOf(
-  { invoices }: PayParts,
+  { invoices }: SubscriptionContext,
   subscription: Subscription,
   current: SubscriptionToPay,
 ): Promise<PaymentEffect> {

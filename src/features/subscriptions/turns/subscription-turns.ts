@@ -24,7 +24,7 @@ const checkDelayMs = 20;
 /** The longest time until a writer notices that a writer of another process has finished. */
 const checkDelayMsMax = 250;
 
-interface TurnParts extends Pick<Platform, 'database' | 'clock' | 'ownerLock' | 'logger'> {
+interface TurnContext extends Pick<Platform, 'database' | 'clock' | 'ownerLock' | 'logger'> {
   readonly store: TurnStore;
   /** Settles the open claims on a subscription that ended without a result, except one. */
   readonly settle: (subscriptionId: string, exceptClaimId: string | null) => Promise<void>;
@@ -39,13 +39,13 @@ type TurnRequest = Pick<Writer, 'subscriptionId' | 'claimId' | 'goesFirst'>;
  * the state after the one before it. See decision 0008.
  */
 export class SubscriptionTurns {
-  readonly #parts: TurnParts;
+  readonly #context: TurnContext;
   readonly #queues = new Map<string, Queue>();
   /** The writers of this process that have the turn. */
   readonly #working = new Set<string>();
 
-  constructor(parts: TurnParts) {
-    this.#parts = parts;
+  constructor(context: TurnContext) {
+    this.#context = context;
   }
 
   /** Runs the work of a claim on a subscription. */
@@ -55,7 +55,7 @@ export class SubscriptionTurns {
 
   /** Runs `work` when it has the turn. If that takes too long, fails without an effect. */
   async run<Result>(write: TurnRequest, work: (turn: WriteTurn) => Promise<Result>): Promise<Result> {
-    const { ownerLock, clock } = this.#parts;
+    const { ownerLock, clock } = this.#context;
     const writer = { ...write, writerId: newId(clock.now()), owner: ownerLock.owner };
     const turn = await this.#take(writer);
     this.#working.add(writer.writerId);
@@ -78,7 +78,7 @@ export class SubscriptionTurns {
    * rest. Returns false in that case.
    */
   async #settle({ subscriptionId, claimId, goesFirst }: Writer): Promise<boolean> {
-    const { settle, logger } = this.#parts;
+    const { settle, logger } = this.#context;
     try {
       await settle(subscriptionId, claimId);
       return true;
@@ -90,17 +90,17 @@ export class SubscriptionTurns {
   }
 
   async #take(writer: Writer): Promise<HeldTurn> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     const startedMs = performance.now();
     if (await store.takeFree(database, writer, leaseMs))
-      return new HeldTurn(this.#parts, writer, { isTakenOver: false, startedMs, hasWaited: false });
+      return new HeldTurn(this.#context, writer, { isTakenOver: false, startedMs, hasWaited: false });
     const { subscriptionId } = writer;
     const queue = this.#queues.get(subscriptionId) ?? this.#openQueue(subscriptionId);
     return whileWaiting(() => queue.wait(writer));
   }
 
   #openQueue(subscriptionId: string): Queue {
-    const queue = new Queue(this.#parts, subscriptionId, {
+    const queue = new Queue(this.#context, subscriptionId, {
       isWorking: (writerId) => this.#working.has(writerId),
       onEmpty: () => {
         // Another queue may have replaced this one.
@@ -123,15 +123,15 @@ class HeldTurn implements WriteTurn {
   readonly hasWaited: boolean;
   /** False until the unfinished work of an earlier writer is settled. */
   isSettled: boolean;
-  readonly #parts: TurnParts;
+  readonly #context: TurnContext;
   readonly #writer: Writer;
   /** Measured from before the statement, so that the lease in the database never ends earlier. */
   #leasedUntilMs: number;
   #isOver = false;
   #mustExpire = false;
 
-  constructor(parts: TurnParts, writer: Writer, { isTakenOver, startedMs, hasWaited }: HeldSince) {
-    this.#parts = parts;
+  constructor(context: TurnContext, writer: Writer, { isTakenOver, startedMs, hasWaited }: HeldSince) {
+    this.#context = context;
     this.#writer = writer;
     this.isSettled = !isTakenOver;
     this.hasWaited = hasWaited;
@@ -140,7 +140,7 @@ class HeldTurn implements WriteTurn {
 
   /** Work that continues after the turn only reads, so it needs no lease. */
   async require(callMs: number): Promise<void> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     const startedMs = performance.now();
     if (this.#isOver || this.#leasedUntilMs - startedMs > callMs) return;
     const renewedMs = callMs + leaseMarginMs;
@@ -156,7 +156,7 @@ class HeldTurn implements WriteTurn {
 
   /** If the statement fails, the lease expires by itself. */
   async end(): Promise<void> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     this.#isOver = true;
     if (this.#mustExpire) return;
     const ending = this.isSettled ? store.end(database, this.#writer) : store.expire(database, this.#writer);
@@ -179,15 +179,15 @@ interface QueueHooks {
 
 /** The writers of this process that wait for the turn of one subscription. One check serves all of them. */
 class Queue {
-  readonly #parts: TurnParts;
+  readonly #context: TurnContext;
   readonly #subscriptionId: string;
   readonly #hooks: QueueHooks;
   /** In order of arrival. Only a check removes a writer, so that no statement about it is in progress. */
   readonly #waiters = new Map<string, TurnWaiter>();
   readonly #checks: RepeatedCheck;
 
-  constructor(parts: TurnParts, subscriptionId: string, hooks: QueueHooks) {
-    this.#parts = parts;
+  constructor(context: TurnContext, subscriptionId: string, hooks: QueueHooks) {
+    this.#context = context;
     this.#subscriptionId = subscriptionId;
     this.#hooks = hooks;
     this.#checks = new RepeatedCheck({
@@ -199,7 +199,7 @@ class Queue {
 
   wait(writer: Writer): Promise<HeldTurn> {
     const { promise, resolve, reject } = Promise.withResolvers<HeldTurn>();
-    const giveUpAtMs = performance.now() + (this.#parts.turnWaitMs ?? waitMsDefault);
+    const giveUpAtMs = performance.now() + (this.#context.turnWaitMs ?? waitMsDefault);
     this.#waiters.set(writer.writerId, { writer, giveUpAtMs, resolve, reject });
     this.check();
     return promise;
@@ -228,7 +228,7 @@ class Queue {
   }
 
   async #removeLate(checked: readonly TurnWaiter[]): Promise<void> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     const late = checked.filter(({ giveUpAtMs }) => giveUpAtMs <= performance.now());
     if (late.length === 0) return;
     for (const { writer } of late) this.#waiters.delete(writer.writerId);
@@ -238,7 +238,7 @@ class Queue {
   }
 
   async #giveTurn(checked: readonly TurnWaiter[]): Promise<void> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     const writers = checked
       .filter(({ writer }) => this.#waiters.has(writer.writerId))
       .map(({ writer }) => writer);
@@ -251,7 +251,7 @@ class Queue {
     const waiter = turn && this.#waiters.get(turn.writerId);
     if (turn === undefined || waiter === undefined) return;
     this.#waiters.delete(turn.writerId);
-    waiter.resolve(new HeldTurn(this.#parts, waiter.writer, { ...turn, startedMs, hasWaited: true }));
+    waiter.resolve(new HeldTurn(this.#context, waiter.writer, { ...turn, startedMs, hasWaited: true }));
     this.#checks.hurry();
   }
 
@@ -260,7 +260,7 @@ class Queue {
    * writers wait for the lease: a process that lost its connection looks gone, but may still call the processor.
    */
   async #resume(writers: readonly Writer[]): Promise<TakenTurn | undefined> {
-    const { database, store, ownerLock } = this.#parts;
+    const { database, store, ownerLock } = this.#context;
     const holder = await store.findHolder(database, this.#subscriptionId);
     const writer = writers.find(({ claimId }) => claimId !== null && claimId === holder?.claimId);
     if (holder === undefined || writer === undefined) return undefined;
