@@ -77,7 +77,11 @@ test('applying a webhook on receipt enters no more files than the table says', a
   const working = await startTill({ in: 'process', on: backend, workers: 1, mustNotLogErrors: true });
   for (let run = 0; run < runs; run += 1) await confirmPayment(till, await createPayment(till));
   const { data } = await backend.stripe.events.list({ type: 'payment_intent.succeeded', limit: runs });
-  await follow('webhook', (run) => working.send(JSON.stringify(data[run])));
+  const { worker } = working.services;
+  await follow('webhook', async (run) => {
+    await until(() => worker.isIdle);
+    await working.send(JSON.stringify(data[run]));
+  });
 });
 
 async function createConsumer() {
