@@ -1,12 +1,14 @@
+import type { Checkout } from '#core/model/checkout.ts';
 import { erasedMetadata } from '#engine/events/outbox/personal-data.ts';
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
+import { type Found, nothing } from '#engine/search/search.ts';
+import { byIds, type SearchSource } from '#engine/search/search-source.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { checkoutEvents, checkoutKind } from './checkout-kind.ts';
 import type { CheckoutMirror } from './checkout-mirror.ts';
 import { registerCheckoutRoutes } from './checkout-routes.ts';
-import { checkoutSources } from './checkout-search.ts';
 import type { CheckoutService } from './checkout-service.ts';
 import { type CheckoutStore, checkoutList, ownedCheckouts } from './checkout-store.ts';
 
@@ -50,3 +52,14 @@ export const checkoutFeature: Feature<Context> = {
   staleMirrors: ({ mirrors }) => [mirrors.checkouts],
   countedLists: [checkoutList],
 };
+
+function checkoutSources(store: CheckoutStore): readonly SearchSource[] {
+  return [byIds(store, showCheckout)];
+}
+
+function showCheckout(row: Checkout): Found {
+  const { id, customerId, planId, status, amount, currency, createdAt } = row;
+  const label = row.processorCheckoutSessionId;
+  const shown = { objectType: 'checkout', objectId: id, customerId, planId, label };
+  return { ...nothing, ...shown, status, amount, currency, createdAt };
+}

@@ -1,10 +1,12 @@
+import type { Invoice } from '#core/model/invoice.ts';
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
+import { type Found, nothing } from '#engine/search/search.ts';
+import { byAmounts, byFields, byIds, caseless, type SearchSource } from '#engine/search/search-source.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { adoptingInvoices, type ImportContext, invoiceStage } from './invoice-import.ts';
 import { invoiceEvents, invoiceKind } from './invoice-kind.ts';
 import { registerInvoiceRoutes } from './invoice-routes.ts';
-import { invoiceSources } from './invoice-search.ts';
 import type { InvoiceService } from './invoice-service.ts';
 import { type InvoiceStore, invoiceList } from './invoice-store.ts';
 
@@ -34,3 +36,18 @@ export const invoiceFeature: Feature<Context> = {
   adopting: adoptingInvoices,
   countedLists: [invoiceList],
 };
+
+function invoiceSources(store: InvoiceStore): readonly SearchSource[] {
+  return [
+    byIds(store, showInvoice),
+    byFields((...by) => store.searchNumbers(...by), showInvoice, ['number'], caseless),
+    byAmounts((...by) => store.findByAmounts(...by), showInvoice),
+  ];
+}
+
+function showInvoice(row: Invoice): Found {
+  const { id, customerId, status, amountDue, currency, createdAt } = row;
+  const label = row.number ?? row.processorInvoiceId;
+  const shown = { objectType: 'invoice', objectId: id, customerId, label };
+  return { ...nothing, ...shown, status, amount: amountDue, currency, createdAt };
+}

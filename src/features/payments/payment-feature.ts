@@ -1,12 +1,16 @@
+import type { Payment } from '#core/model/payment.ts';
+import type { Refund } from '#core/model/refund.ts';
 import type { Metrics } from '#core/platform/metrics.ts';
 import { erasedMetadata } from '#engine/events/outbox/personal-data.ts';
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
+import { type Found, nothing } from '#engine/search/search.ts';
+import { byAmounts, byIds, byKey, byLast4, type SearchSource } from '#engine/search/search-source.ts';
 import type { ResyncScope, UnlistedObjects } from '#engine/sync/compared-list.ts';
+import type { EventReading, EventRule } from '#engine/sync/event-rule.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
-import { registerCaptureRoutes } from './capture-routes.ts';
 import type { DisputeMirror } from './dispute-mirror.ts';
 import type { InvoicePaymentMirror } from './invoice-payment-mirror.ts';
 import { adoptingPayments, chargeStage, paymentStage } from './payment-import.ts';
@@ -14,11 +18,8 @@ import { paymentEvents, paymentKind } from './payment-kind.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import { countedPayments, paymentTotals } from './payment-overview.ts';
 import { registerPaymentRoutes } from './payment-routes.ts';
-import { paymentRule } from './payment-rule.ts';
-import { paymentSources, refundSources } from './payment-search.ts';
 import type { PaymentService } from './payment-service.ts';
 import { ownedPayments, type PaymentStore, paymentList } from './payment-store.ts';
-import { registerPaymentUpdateRoutes } from './payment-update-routes.ts';
 import { adoptingRefunds, disputeStage, refundStage } from './refund-import.ts';
 import { refundEvents, refundKind } from './refund-kind.ts';
 import type { RefundMirror } from './refund-mirror.ts';
@@ -47,8 +48,6 @@ export const paymentFeature: Feature<Context> = {
   tags: [{ name: 'payments', description: 'One-time payments and their refunds.' }],
   routes: (app, { payments, refunds, customers }) => {
     registerPaymentRoutes(app, payments, customers);
-    registerPaymentUpdateRoutes(app, payments);
-    registerCaptureRoutes(app, payments);
     registerRefundRoutes(app, refunds, customers);
   },
   operations: ({ payments, refunds }) => [
@@ -124,4 +123,67 @@ async function* refundsAndDisputes(
     yield { mirror: mirrors.disputes, keys: disputed.map((row) => mirrors.payments.keyOf(row)) };
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);
+}
+
+/** Payments, charges, disputes and refunds share the rows of payments. */
+const subjects = ['payment', 'charge', 'dispute', 'refund'] as const;
+
+function paymentRule(payments: PaymentMirror, countFailedPayment: () => void): EventRule {
+  return {
+    sharedRows: {
+      subjects,
+      lock: async (tx, about) => {
+        const keys = subjects
+          .flatMap((subject) => about(subject))
+          .flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []);
+        await payments.lock(tx, [...new Set(keys)]);
+      },
+    },
+    missedBefore: { subject: 'payment', targetOf: (key) => ({ subject: 'refundedPayment', key }) },
+    counterOf: (reading) => (isFailedPayment(reading) ? countFailedPayment : undefined),
+  };
+}
+
+/** Whether the event reports a failed attempt to pay a payment with a Till id, which was created through the API. */
+function isFailedPayment({ event, subject, facts }: EventReading): boolean {
+  return (
+    event.type === 'payment_intent.payment_failed' &&
+    subject === 'payment' &&
+    facts.some(({ localId }) => localId !== null)
+  );
+}
+
+function paymentSources(store: PaymentStore): readonly SearchSource[] {
+  return [
+    byIds(store, showPayment),
+    byKey((...by) => store.findByChargeId(...by), showPayment),
+    byLast4((...by) => store.findByLast4(...by), showPayment),
+    byAmounts((...by) => store.findByAmounts(...by), showPayment),
+  ];
+}
+
+function refundSources(store: RefundStore): readonly SearchSource[] {
+  return [byIds(store, showRefund)];
+}
+
+function showPayment(row: Payment): Found {
+  const { id, customerId, status, amount, currency, createdAt } = row;
+  const label = row.processorPaymentIntentId;
+  const shown = { objectType: 'payment', objectId: id, customerId, label };
+  const personalLabel = row.description;
+  return { ...nothing, ...shown, personalLabel, status, amount, currency, createdAt };
+}
+
+/** A refund that the processor has not confirmed yet is a reservation, which the API does not show. */
+function showRefund(row: Refund): Found | undefined {
+  const { id, customerId, paymentId, status, amount, currency, createdAt, processorRefundId } = row;
+  if (processorRefundId === null) return undefined;
+  const shown = {
+    objectType: 'refund',
+    objectId: id,
+    customerId,
+    paymentId,
+    label: processorRefundId,
+  };
+  return { ...nothing, ...shown, status, amount, currency, createdAt };
 }

@@ -8,9 +8,12 @@ import { ApiRoutes } from '#http/api-routes.ts';
 import {
   amountOf,
   body,
+  ChangedMetadata,
+  ClientSecretSchema,
   Currency,
   CurrencyFilter,
   CustomerIdFilter,
+  clientSecretExample,
   Id,
   IdempotencyKey,
   methodIdOf,
@@ -19,7 +22,7 @@ import {
   response,
 } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
-import { inCurrency } from '#http/input/validator.ts';
+import { inCurrency, optionalBody } from '#http/input/validator.ts';
 import { registerReadRoutes } from '#http/read-routes.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { NewPaymentRequest } from './payment-creation.ts';
@@ -98,7 +101,8 @@ export function registerPaymentRoutes(
   payments: PaymentService,
   customers: CustomerService,
 ): void {
-  registerWrites(app, payments);
+  const routes = new ApiRoutes(app, 'payments');
+  registerWrites(routes, payments);
   registerReadRoutes(app, {
     noun: 'payment',
     plural: 'payments',
@@ -156,10 +160,11 @@ export function registerPaymentRoutes(
     read: (id) => payments.read(id),
     toResponse: paymentView,
   });
+  registerUpdate(routes, payments);
+  registerCapture(routes, payments);
 }
 
-function registerWrites(app: FastifyInstance, payments: PaymentService): void {
-  const routes = new ApiRoutes(app, 'payments');
+function registerWrites(routes: ApiRoutes, payments: PaymentService): void {
   routes.addKeyed(`POST ${path}`, {
     scope: 'write',
     operationId: 'createPayment',
@@ -216,4 +221,84 @@ function newPaymentOf(body: Static<typeof CreateBody>): NewPaymentRequest {
     ...(body.savePaymentMethod ? { savePaymentMethod: true } : {}),
     ...(metadata === undefined ? {} : { metadata }),
   };
+}
+
+const UpdateBody = Type.Object(
+  { metadata: Type.Optional(ChangedMetadata), idempotencyKey: Type.Optional(IdempotencyKey) },
+  {
+    title: 'PaymentChange',
+    additionalProperties: false,
+    description: 'Fields that you leave out keep their value.',
+  },
+);
+
+function registerUpdate(routes: ApiRoutes, payments: PaymentService): void {
+  routes.addKeyed(`PATCH ${path}/:id`, {
+    scope: 'write',
+    operationId: 'updatePayment',
+    summary: 'Update a payment',
+    description: 'You can change the metadata of a payment in every status.',
+    body: body(UpdateBody, { metadata: { invoiceNumber: '2026-0815' } }),
+    response: {
+      200: response('The updated payment.', PaymentSchema, {
+        ...paymentExample,
+        metadata: { ...paymentExample.metadata, invoiceNumber: '2026-0815' },
+      }),
+    },
+    failures: ['customer_deleted'],
+    callsProcessor: true,
+    run: ({ params, body: { idempotencyKey: _, ...change } }, key) => payments.update(params.id, change, key),
+    toResponse: paymentView,
+  });
+  routes.add(`POST ${path}/:id/client-secret`, {
+    scope: 'write',
+    operationId: 'getPaymentClientSecret',
+    summary: 'Get the client secret of a payment again',
+    description: 'Reads it from the processor, because Till never stores it. This changes nothing.',
+    response: {
+      200: response('The client secret.', ClientSecretSchema, { clientSecret: clientSecretExample }),
+    },
+    callsProcessor: true,
+    run: async ({ params }) => ({ clientSecret: await payments.readClientSecret(params.id) }),
+  });
+}
+
+const CaptureBody = Type.Object(
+  {
+    amount: Type.Optional(amountOf('Default: the whole authorised amount. The processor releases the rest.')),
+    idempotencyKey: Type.Optional(IdempotencyKey),
+  },
+  // The body is optional: without one, the whole authorised amount is captured.
+  { title: 'NewCapture', additionalProperties: false, [optionalBody]: true },
+);
+
+function registerCapture(routes: ApiRoutes, payments: PaymentService): void {
+  routes.addKeyed(`POST ${path}/:id/capture`, {
+    scope: 'write',
+    operationId: 'capturePayment',
+    summary: 'Capture an authorised payment fully or partially',
+    description:
+      'For a payment with `captureMethod` `manual`. You can capture it once, before `captureBefore`.',
+    body: body(CaptureBody, { amount: 1_500 }),
+    response: {
+      200: response('The captured payment.', PaymentSchema, {
+        ...paymentExample,
+        amountReceived: 1_500,
+        status: 'succeeded',
+        paymentMethod: {
+          id: 'pm_1MtwBwLkdIwHu7ixn8Nf4Ky1',
+          type: 'card',
+          brand: 'visa',
+          last4: '4242',
+          expMonth: 12,
+          expYear: 2034,
+        },
+      }),
+    },
+    failures: ['payment_not_capturable', 'capture_exceeds_authorized'],
+    callsProcessor: true,
+    run: ({ params, body: { amount = null } }, key) =>
+      payments.capture({ paymentId: params.id, amount }, key),
+    toResponse: paymentView,
+  });
 }

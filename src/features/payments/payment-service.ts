@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { Failure, requireFound } from '#core/errors.ts';
 import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
 import type { ListPage, ListRequest } from '#core/model/list-request.ts';
-import type { Payment, PaymentChange } from '#core/model/payment.ts';
+import { isMetadataChangeIgnored } from '#core/model/metadata.ts';
+import type { Payment, PaymentChange, PaymentFacts } from '#core/model/payment.ts';
 import { SharedReads } from '#core/platform/shared-statement.ts';
 import type { OperationResult } from '#engine/idempotency/operation.ts';
 import { applyChange, correct } from '#engine/mirrors/refresh.ts';
+import { type UpdateOperation, updateSteps } from '#engine/mirrors/update-operation.ts';
 import { notReached } from '#processor/port/attempt.ts';
 import { type CaptureRequest, type PaymentCapture, paymentCapture } from './payment-capture.ts';
 import {
@@ -16,7 +18,6 @@ import {
   paymentCreation,
   readWithSecret,
 } from './payment-creation.ts';
-import { type PaymentUpdate, paymentUpdate } from './payment-update.ts';
 
 /** The processor refuses to cancel a payment in these states. */
 const uncancelable: readonly Payment['intentStatus'][] = ['succeeded', 'processing'];
@@ -131,4 +132,35 @@ function notCancelable(status: string): Failure {
     'payment_not_cancelable',
     `The payment is ${status}. You can only cancel a payment that is still open.`,
   );
+}
+
+type PaymentUpdate = UpdateOperation<Payment, PaymentChange, PaymentFacts>;
+
+/** The steps of changing a payment. */
+function paymentUpdate({
+  database,
+  store,
+  mirror,
+  customers,
+  processor,
+}: Pick<PaymentContext, 'database' | 'store' | 'mirror' | 'customers' | 'processor'>): PaymentUpdate {
+  return {
+    ...updateSteps<Payment, PaymentChange, PaymentFacts>({
+      name: 'payments.update',
+      resource: 'payment',
+      ...{ database, mirror, partMirror: mirror, keyOf: mirror.keyOf },
+      findRow: (db, id) => store.read(db, id),
+      send: ({ processorPaymentIntentId }, change, idempotencyKey) =>
+        processor.payments.update({ ...change, processorPaymentIntentId, idempotencyKey }),
+      read: async ({ processorPaymentIntentId }) =>
+        (await processor.payments.read(processorPaymentIntentId))?.payment ?? null,
+      isIgnored: (payment, change, { metadata }) =>
+        isMetadataChangeIgnored(payment.metadata ?? {}, change.metadata ?? {}, metadata ?? {}),
+    }),
+    prepare: async ({ id, change }) => {
+      const payment = await store.read(database, id);
+      await customers.refuseMetadataChange(payment, change.metadata ?? {});
+      return payment;
+    },
+  };
 }

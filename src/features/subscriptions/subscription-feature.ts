@@ -1,5 +1,9 @@
+import type { Subscription } from '#core/model/subscription.ts';
 import type { Feature } from '#engine/feature.ts';
 import { mirroredList } from '#engine/mirrors/mirrored-list.ts';
+import { type Found, nothing } from '#engine/search/search.ts';
+import { byIds, type SearchSource } from '#engine/search/search-source.ts';
+import type { EventReading, EventRule, RefreshTarget } from '#engine/sync/event-rule.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { registerSubscriptionPreviewRoutes } from './changes/subscription-preview-routes.ts';
 import { registerSubscriptionUpdateRoutes } from './changes/subscription-update-routes.ts';
@@ -10,8 +14,6 @@ import { adoptingSubscriptions, type ImportContext, subscriptionStage } from './
 import { erasedSubscription, subscriptionEvents, subscriptionKind } from './subscription-kind.ts';
 import { type CountedStores, countedSubscriptions } from './subscription-overview.ts';
 import { registerSubscriptionRoutes } from './subscription-routes.ts';
-import { subscriptionRule } from './subscription-rule.ts';
-import { subscriptionSources } from './subscription-search.ts';
 import type { SubscriptionService } from './subscription-service.ts';
 import { ownedSubscriptions, type SubscriptionStore, subscriptionList } from './subscription-store.ts';
 
@@ -68,3 +70,24 @@ export const subscriptionFeature: Feature<Context> = {
   counted: ({ stores }) => [countedSubscriptions(stores)],
   countedLists: [subscriptionList],
 };
+
+/** The items that a voided invoice has taken must wait again. */
+const subscriptionRule: EventRule = { alsoRefreshed: voidedInvoicesOf };
+
+function voidedInvoicesOf({ subject, facts }: EventReading): readonly RefreshTarget[] {
+  if (subject !== 'invoice') return [];
+  return facts.flatMap(({ mayLose, processorSubscriptionId: key }) =>
+    mayLose === true && key !== null ? [{ subject: 'voidedInvoice', key } as const] : [],
+  );
+}
+
+function subscriptionSources(store: SubscriptionStore): readonly SearchSource[] {
+  return [byIds(store, showSubscription)];
+}
+
+function showSubscription(row: Subscription): Found {
+  const { id, customerId, planId, status, createdAt } = row;
+  const label = row.processorSubscriptionId;
+  const shown = { objectType: 'subscription', objectId: id, customerId, planId, label };
+  return { ...nothing, ...shown, status, createdAt };
+}

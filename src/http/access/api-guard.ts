@@ -1,11 +1,12 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { isIP } from 'node:net';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import ipaddr from 'ipaddr.js';
 import { Failure } from '#core/errors.ts';
 import { type Caller, type Scope, scopes } from '#core/model/api-key.ts';
 import type { KeyUse } from '#core/model/audit-entry.ts';
 import { replaceWithProblem } from '../failures/respond-to-failure.ts';
-import { addressGroup } from './address-group.ts';
 import { type ApiKey, keyLengthMax } from './api-key.ts';
 import { isConsoleCall } from './console-calls.ts';
 import type { RateDecision, RateLimiter } from './rate-limiter.ts';
@@ -291,4 +292,21 @@ export function registerKeyChecks(app: FastifyInstance, guard: Pick<ApiGuard, 'c
 /** A request that revokes its own API key gets its response. Responses with another status contain no object. */
 function showsNothing(status: number): boolean {
   return status === 204 || status === 401 || status >= 500;
+}
+
+/**
+ * The group of addresses that the rate limit counts together. The owner of one IPv6 address usually has all 2^64 of its
+ * network, and could use another one for every request. IPv4 addresses are scarce, so each counts alone, in both
+ * notations.
+ */
+export function addressGroup(address: string): string {
+  const [bare = ''] = address.split('%');
+  const version = isIP(bare);
+  // A proxy may pass on any text; texts that are not addresses share one count.
+  if (version === 0) return 'unknown';
+  if (version === 4) return bare;
+  const parsed = ipaddr.process(bare);
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));
+  return `${network.join(':')}::/64`;
 }

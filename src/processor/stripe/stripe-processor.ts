@@ -4,9 +4,8 @@ import type { Logger } from '#core/platform/logger.ts';
 import type { Metrics } from '#core/platform/metrics.ts';
 import type { RunScript } from '../pacing/leased-tokens.ts';
 import type { BeforeCall, Processor } from '../port/processor.ts';
-import { accountModeOf } from './account-mode.ts';
 import { createSubscriptionChangeCalls } from './changes/subscription-changes.ts';
-import { isLiveKey, isRestrictedKey } from './check-secret-key.ts';
+import { isLiveKey, isRestrictedKey, publicApiBase } from './check-secret-key.ts';
 import { eventTypes } from './events/event-types.ts';
 import { createEventCalls } from './events/events.ts';
 import { readEventContent } from './events/map-event.ts';
@@ -128,4 +127,13 @@ function parseApiBase(apiBase: URL) {
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
     port: apiBase.port === '' ? (secure ? 443 : 80) : Number(apiBase.port),
   };
+}
+
+const dashboard = 'https://dashboard.stripe.com';
+
+/** A test key at a host that is not the processor's own belongs to a sandbox, which has no dashboard. */
+export function accountModeOf(secretKey: string, apiBase: URL): Pick<Processor, 'mode' | 'dashboardUrl'> {
+  if (isLiveKey(secretKey)) return { mode: 'live', dashboardUrl: dashboard };
+  if (apiBase.host === publicApiBase.host) return { mode: 'test', dashboardUrl: `${dashboard}/test` };
+  return { mode: 'sandbox', dashboardUrl: null };
 }

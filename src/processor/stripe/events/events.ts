@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
+import type { CustomerFacts } from '#core/model/customer.ts';
 import type { EventCalls } from '../../port/event-calls.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { fetchFrom, mapOrLeaveOut, readable, resyncPagesMax, walkPages } from '../wire/listing.ts';
+import { fetchFrom, mapOrLeaveOut, mapPages, readable, resyncPagesMax, walkPages } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
-import { findDeletedCustomer } from './deleted-customers.ts';
-import { mapEventEnvelope } from './map-event.ts';
+import { mapEventEnvelope, readEvent } from './map-event.ts';
 
 /** The maximum number of types in one listing of the processor. */
 const typesPerListingMax = 20;
@@ -69,4 +70,32 @@ function readCursor(cursor: string | null, types: readonly string[]): EventPosit
 
 function fingerprint(types: readonly string[]): string {
   return createHash('sha256').update(types.join(' ')).digest('base64url');
+}
+
+/** A hundred thousand deletions, more than 30 days have. The newest come first, and callers look for new ones. */
+const deletionPagesMax = 1_000;
+
+/** Finds a deleted customer among the processor's deletion events, which still show its metadata. */
+async function findDeletedCustomer(
+  context: AdapterContext,
+  wanted: Parameters<EventCalls['findDeletedCustomer']>[0],
+): Promise<CustomerFacts | null> {
+  const fetch = fetchFrom(context.stripe.events, { type: 'customer.deleted' });
+  let pages = 0;
+  for await (const { items: deleted } of mapPages(context, 'events.list', fetch, mapDeletion)) {
+    const found = deleted.find(
+      ({ processorCustomerId, localId }) =>
+        processorCustomerId === wanted.processorCustomerId || localId === wanted.localId,
+    );
+    pages += 1;
+    if (found !== undefined || pages >= deletionPagesMax) return found ?? null;
+  }
+  return null;
+}
+
+function mapDeletion(event: unknown): CustomerFacts {
+  const read = readEvent(mapEventEnvelope(event).payload);
+  const [facts] = read.subject === 'customer' ? read.facts : [];
+  if (facts === undefined) throw new UnmappableError('the event is not about a customer');
+  return facts;
 }

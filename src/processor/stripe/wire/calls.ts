@@ -8,8 +8,7 @@ import type { CallPacer, PacedCall } from '../../pacing/call-pacer.ts';
 import type { RateLimit } from '../../pacing/limits.ts';
 import type { BeforeCall } from '../../port/processor.ts';
 import { type ProcessorOperation, type ProcessorOutcome, processorOperations } from './operations.ts';
-import { rateLimitOf } from './rate-limit.ts';
-import { callFailure, classifyError, type FailedCall, type Refusal } from './refusal.ts';
+import { callFailure, classifyError, type FailedCall, type Refusal, rateLimitOf } from './refusal.ts';
 import { responseAsOf } from './responses.ts';
 
 export interface CallLimits {

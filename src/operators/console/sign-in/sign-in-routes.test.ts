@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { returnPath } from './return-path.ts';
+import { returnPath } from './sign-in-routes.ts';
 
 test('a page of the console is kept with its filters', () => {
   for (const to of [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accountModeOf } from './account-mode.ts';
+import { accountModeOf } from './stripe-processor.ts';
 
 test('the secret key and the address determine the mode and the dashboard', () => {
   const real = new URL('https://api.stripe.com');

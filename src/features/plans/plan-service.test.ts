@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '#core/errors.ts';
-import { tooManyItems } from './too-many-items.ts';
+import { tooManyItems } from './plan-service.ts';
 
 function refusalOf(message: string, processorParam?: string, processorCode?: string): Failure {
   return new Failure('processor_rejected', message, {
