@@ -29,7 +29,7 @@ async function readIds(stream: Awaited<ReturnType<typeof openStream>>, count: nu
 test('data is restored into a running server: no read fails, and readers get each new event and no lost one', async () => {
   let changes = 0;
   const { logger } = captureLog();
-  const watch = new HistoryWatch({ database: till.database, logger, onChange: () => (changes += 1) });
+  const watch = new HistoryWatch({ database: till.database, logger }, () => (changes += 1));
   const kept = await append(3);
   const open = await openStream(till);
   assert.deepEqual(await readIds(open, 3), kept);

@@ -1,13 +1,5 @@
 import { isOutageOfAll } from '../errors.ts';
-import type { Logger } from './logger.ts';
-import type { Queryable } from './postgres.ts';
-
-interface HistoryWatchParts {
-  readonly database: Queryable;
-  readonly logger: Logger;
-  /** Called when commits may be missing. */
-  readonly onChange: () => void;
-}
+import type { Platform } from './platform.ts';
 
 interface Sight {
   readonly history: number;
@@ -21,11 +13,14 @@ interface Sight {
  * Leases and readers of events compare the history by themselves, in statements that they run anyway.
  */
 export class HistoryWatch {
-  readonly #parts: HistoryWatchParts;
+  readonly #context: Pick<Platform, 'database' | 'logger'>;
+  /** Called when commits may be missing. */
+  readonly #onChange: () => void;
   #last: Sight | undefined;
 
-  constructor(parts: HistoryWatchParts) {
-    this.#parts = parts;
+  constructor(context: Pick<Platform, 'database' | 'logger'>, onChange: () => void) {
+    this.#context = context;
+    this.#onChange = onChange;
   }
 
   /** For a new history that this service has started itself: the next check makes no comparison. */
@@ -35,7 +30,7 @@ export class HistoryWatch {
 
   /** Compares the database with its state at the last check. One check at a time. */
   async check(): Promise<void> {
-    const { database, logger, onChange } = this.#parts;
+    const { database, logger } = this.#context;
     let sight = await this.#look().catch((error: unknown) => {
       // Other code reports an outage. The next check notices its consequences.
       if (!isOutageOfAll(error)) throw error;
@@ -50,12 +45,12 @@ export class HistoryWatch {
     this.#last = sight;
     if (last === undefined || last.history === sight.history) return;
     logger.warn('database restarted, failed over or restored; recovery started');
-    onChange();
+    this.#onChange();
   }
 
   /** Undefined on a standby: nothing can be recovered before it is promoted. */
   async #look(): Promise<Sight | undefined> {
-    const [sight] = await this.#parts.database.query<Sight>(
+    const [sight] = await this.#context.database.query<Sight>(
       `select till.history() as history, till.drawn_event_position() as drawn, pg_is_in_recovery() as "isStandby"`,
       [],
       'look_at_history',

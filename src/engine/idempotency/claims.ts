@@ -55,7 +55,8 @@ type HolderState<Prepared> =
 
 type ClaimState<Prepared> = OwnClaim<Prepared> | CompletedClaim | { readonly state: 'running' };
 
-export interface ClaimParts extends Pick<Platform, 'database' | 'clock' | 'ownerLock'> {
+/** What the work on claims shares. */
+export interface ClaimContext extends Omit<Platform, 'metrics'> {
   readonly claims: ClaimStore;
   readonly crashPoints: CrashPoints;
   /** Tests set another wait. */
@@ -66,16 +67,16 @@ export interface ClaimParts extends Pick<Platform, 'database' | 'clock' | 'owner
 export class Claims {
   /** How long a request waits for another one to end. */
   readonly waitMs: number;
-  readonly #parts: ClaimParts;
+  readonly #context: ClaimContext;
   /** The claims that this process works on. Any other claim of this process is abandoned. */
   readonly #running = new Set<string>();
   /** Inserts the claims of concurrent requests in one statement. Undefined for an idempotency key that is taken. */
   readonly #inserting: SharedStatement<NewClaim, StoredClaim | undefined>;
   readonly #watches: ClaimWatches;
 
-  constructor(parts: ClaimParts) {
-    const { database, claims, waitMs = waitMsDefault } = parts;
-    this.#parts = parts;
+  constructor(context: ClaimContext) {
+    const { database, claims, waitMs = waitMsDefault } = context;
+    this.#context = context;
     this.waitMs = waitMs;
     this.#inserting = new SharedStatement({
       run: async (newClaims) => {
@@ -100,8 +101,8 @@ export class Claims {
 
   /** The claim that this request would create. It serves to look up what an earlier attempt created. */
   preview<Prepared>(request: ClaimRequest<Prepared>): FoundClaim {
-    const claim = this.#parts.claims.marked(this.#newClaim(request, hashRequest(request.request)));
-    return { ...claim, attemptedAt: this.#parts.clock.now(), target: null };
+    const claim = this.#context.claims.marked(this.#newClaim(request, hashRequest(request.request)));
+    return { ...claim, attemptedAt: this.#context.clock.now(), target: null };
   }
 
   /**
@@ -113,7 +114,7 @@ export class Claims {
     reserveFor: (holder: Claim) => ((tx: Transaction) => Promise<Prepared | undefined>) | undefined,
     giveUpAtMs: number,
   ): Promise<HolderState<Prepared>> {
-    const { claims, database } = this.#parts;
+    const { claims, database } = this.#context;
     for (let isAbandoned = false; ; isAbandoned = true) {
       const holder = await claims.findByResource(database, claimId);
       if (holder === undefined || holder.completedAt !== null) return { state: 'ended' };
@@ -130,7 +131,7 @@ export class Claims {
 
   /** Waits until the requests of these operations that are in progress now have ended. Fails if that takes too long. */
   async waitForRunning(operations: readonly string[]): Promise<void> {
-    const { claims, database } = this.#parts;
+    const { claims, database } = this.#context;
     const giveUpAtMs = performance.now() + this.waitMs;
     for (const claim of await claims.listOpen(database, operations))
       if ((await this.#waitFor(claim, giveUpAtMs)) === undefined) throw reservationInFlight();
@@ -144,7 +145,7 @@ export class Claims {
 
   /** Waits until no process works on the claim. Undefined if that takes too long. */
   #waitFor({ resourceId, requestHash }: Claim, giveUpAtMs: number) {
-    const { claims, database } = this.#parts;
+    const { claims, database } = this.#context;
     const read = () => claims.findByResource(database, resourceId);
     return this.#watches.wait({ id: resourceId, read, requestHash }, giveUpAtMs - performance.now());
   }
@@ -158,7 +159,7 @@ export class Claims {
     requestHash: Buffer,
   ): Promise<OwnClaim<Prepared> | undefined> {
     if (request.reserve !== undefined) return undefined;
-    const { crashPoints } = this.#parts;
+    const { crashPoints } = this.#context;
     const claim = this.#newClaim(request, requestHash);
     let inserted: StoredClaim | undefined;
     // Before the statement, because other requests can see the claim before this one knows that it is committed.
@@ -178,7 +179,7 @@ export class Claims {
     giveUpAtMs: number,
   ): Promise<ClaimState<Prepared>> {
     const { operation, key } = request;
-    const { claims, database } = this.#parts;
+    const { claims, database } = this.#context;
     // Without an idempotency key, no other request can hold the claim.
     if (key === undefined) return this.#claim(request, requestHash);
     const outcome = await this.#watches.wait(
@@ -200,12 +201,12 @@ export class Claims {
   ): Promise<ClaimState<Prepared>> {
     let claimed: Claim | undefined;
     try {
-      return await this.#parts.database.transaction(async (tx) => {
+      return await this.#context.database.transaction(async (tx) => {
         const state = await this.#tryClaim(tx, request, requestHash);
         if (state.state !== 'ours') return state;
         claimed = state.claim;
         const reserved = await request.reserve?.(tx, claimed.resourceId, admissionOf(state));
-        await this.#parts.crashPoints.pass('claim.prepared');
+        await this.#context.crashPoints.pass('claim.prepared');
         // Before the commit, because other requests can see the claim before this one knows that it is committed.
         this.#running.add(claimed.resourceId);
         return reserved === undefined ? state : { ...state, reserved };
@@ -221,7 +222,7 @@ export class Claims {
     { resourceId }: Claim,
     reserve: (tx: Transaction) => Promise<Prepared | undefined>,
   ): Promise<OwnClaim<Prepared> | undefined> {
-    const { claims, database, ownerLock } = this.#parts;
+    const { claims, database, ownerLock } = this.#context;
     let isOurs = false;
     try {
       return await database.transaction(async (tx) => {
@@ -247,7 +248,7 @@ export class Claims {
     request: ClaimRequest<Prepared>,
     requestHash: Buffer,
   ): Promise<ClaimState<Prepared>> {
-    const { claims } = this.#parts;
+    const { claims } = this.#context;
     const newClaim = this.#newClaim(request, requestHash);
     const [inserted] = await claims.insert(tx, [newClaim]);
     if (inserted !== undefined) return { state: 'ours', claim: inserted, isResumed: false };
@@ -261,7 +262,7 @@ export class Claims {
   }
 
   #newClaim<Prepared>({ operation, key, parentId }: ClaimRequest<Prepared>, requestHash: Buffer): NewClaim {
-    const { ownerLock, clock } = this.#parts;
+    const { ownerLock, clock } = this.#context;
     const resourceId = newId(clock.now());
     const { owner } = ownerLock;
     return {
@@ -273,7 +274,7 @@ export class Claims {
   async #isInProgress(db: Queryable, claim: StoredClaim): Promise<boolean> {
     // True even if the lease has expired, because this process still works on it.
     if (this.#running.has(claim.resourceId)) return true;
-    if (!claim.isLeased || claim.owner === this.#parts.ownerLock.owner) return false;
+    if (!claim.isLeased || claim.owner === this.#context.ownerLock.owner) return false;
     return !(await isGone(db, claim.owner));
   }
 }
@@ -295,32 +296,28 @@ const gatherMs = 20;
 const attemptsMax = 60;
 const retryDelayMs = 1_000;
 
-interface LateCompletionParts extends Pick<Platform, 'database' | 'logger'> {
-  readonly claims: ClaimStore;
-  readonly crashPoints: CrashPoints;
-  /** Called when the work on a claim has ended. */
-  readonly onEnd: (claim: Claim) => void;
-}
-
 /**
  * Completes claims whose rows are written, after the response. Until then, a repeated request finds its claim in
  * progress. A crash leaves a row with an open claim, and so does a webhook that writes the row first. A repeated
  * request or the sweeper completes such a claim.
  */
 export class LateCompletions {
-  readonly #parts: LateCompletionParts;
+  readonly #context: ClaimContext;
+  /** Called when the work on a claim has ended. */
+  readonly #onEnd: (claim: Claim) => void;
   readonly #inProgress = new Set<Promise<void>>();
   #isStopping = false;
   readonly #completing = new SharedStatement<Claim, undefined>({
     run: async (claims) => {
-      await this.#parts.claims.complete(this.#parts.database, claims);
+      await this.#context.claims.complete(this.#context.database, claims);
       return claims.map(() => undefined);
     },
     gatherMs,
   });
 
-  constructor(parts: LateCompletionParts) {
-    this.#parts = parts;
+  constructor(context: ClaimContext, onEnd: (claim: Claim) => void) {
+    this.#context = context;
+    this.#onEnd = onEnd;
   }
 
   add(claim: Claim): void {
@@ -335,7 +332,7 @@ export class LateCompletions {
   }
 
   async #complete(claim: Claim): Promise<void> {
-    const { claims, database, crashPoints, logger, onEnd } = this.#parts;
+    const { claims, database, crashPoints, logger } = this.#context;
     try {
       await this.#attempt(claim, attemptsMax);
       await crashPoints.pass('record.completed');
@@ -343,7 +340,7 @@ export class LateCompletions {
       logger.warn({ err: error }, 'claim completion failed; lease released');
       await claims.endLease(database, claim).catch(() => {});
     }
-    onEnd(claim);
+    this.#onEnd(claim);
   }
 
   async #attempt(claim: Claim, attemptsLeft: number): Promise<void> {

@@ -2,13 +2,12 @@ import { setTimeout } from 'node:timers/promises';
 import { Failure } from '#core/errors.ts';
 import type { IdempotencyKey } from '#core/model/idempotency-key.ts';
 import { auditOperation, auditReplay, confirmCaller, isAudited } from '#core/platform/cause.ts';
-import type { Logger } from '#core/platform/logger.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { inSpan } from '#core/platform/tracing.ts';
 import { type Claim, callEndedMs, hashRequest, isUnrepeatable } from './claim.ts';
 import { ClaimEnded, declined, keyInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
-import { admissionOf, type ClaimParts, Claims, LateCompletions, type OwnClaim } from './claims.ts';
+import { admissionOf, type ClaimContext, Claims, LateCompletions, type OwnClaim } from './claims.ts';
 import {
   type Admission,
   type Operation,
@@ -28,10 +27,6 @@ import { settleAbandoned } from './settle-abandoned.ts';
  */
 const lookUpDelayMs = 250;
 
-interface IdempotencyParts extends ClaimParts {
-  readonly logger: Logger;
-}
-
 interface CarriedOut<Result> extends Recorded<Result> {
   /** An earlier request created the object, and its claim is lost. */
   readonly isFound: boolean;
@@ -42,16 +37,16 @@ interface CarriedOut<Result> extends Recorded<Result> {
  * complete.
  */
 export class IdempotencyService {
-  readonly #parts: IdempotencyParts;
+  readonly #context: ClaimContext;
   readonly #claims: Claims;
   readonly #step: ProcessorStep;
   readonly #late: LateCompletions;
 
-  constructor(parts: IdempotencyParts) {
-    this.#parts = parts;
-    this.#claims = new Claims(parts);
-    this.#step = new ProcessorStep(parts);
-    this.#late = new LateCompletions({ ...parts, onEnd: (claim) => this.#claims.end(claim) });
+  constructor(context: ClaimContext) {
+    this.#context = context;
+    this.#claims = new Claims(context);
+    this.#step = new ProcessorStep(context);
+    this.#late = new LateCompletions(context, (claim) => this.#claims.end(claim));
   }
 
   async run<Request, Prepared, Effect, Result>(
@@ -89,7 +84,7 @@ export class IdempotencyService {
     request: Request,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Result>> {
-    const { crashPoints } = this.#parts;
+    const { crashPoints } = this.#context;
     await crashPoints.pass('claim.before');
     const { taken, lost } = await inSpan('claim', () => this.#take(operation, request, key));
     if (taken.state === 'completed') {
@@ -109,7 +104,7 @@ export class IdempotencyService {
     taken: OwnClaim<Prepared>,
     lost: Effect | null,
   ): Promise<OperationResult<Result>> {
-    const { crashPoints, logger } = this.#parts;
+    const { crashPoints, logger } = this.#context;
     const { operation } = claimed;
     const { result, needsRefresh = false, failure, isFound } = await this.#carryOut(claimed, taken, lost);
     await crashPoints.pass('response.before');
@@ -122,7 +117,7 @@ export class IdempotencyService {
   /** The charge was declined even if correcting the row fails. In that case a webhook corrects the row. */
   async #afterCorrection(failure: Failure, correct: () => Promise<unknown>): Promise<Failure> {
     await correct().catch((error: unknown) => {
-      this.#parts.logger.warn({ err: error }, 'correction after a declined charge failed');
+      this.#context.logger.warn({ err: error }, 'correction after a declined charge failed');
     });
     return failure;
   }
@@ -172,7 +167,7 @@ export class IdempotencyService {
     { claimId, whenAbandoned, unresolved }: ReservationHeld,
     giveUpAtMs: number,
   ): Promise<OperationResult<Result> | 'ended' | 'unknown'> {
-    const { database } = this.#parts;
+    const { database } = this.#context;
     const reserve =
       'reserve' in operation
         ? (tx: Transaction) => operation.reserve(tx, claimId, request, 'again')
@@ -189,7 +184,7 @@ export class IdempotencyService {
       // Only the operation of the claim knows how to look up what it created. The sweeper knows all of them.
       if (holder.claim.operation !== operation.name) return 'unknown';
       const settled = await settleAbandoned(
-        this.#parts,
+        this.#context,
         operation,
         holder.claim,
         async () => 'nothing created',
@@ -223,7 +218,7 @@ export class IdempotencyService {
     { name }: { readonly name: string },
     key: IdempotencyKey,
   ): Promise<string | null | undefined> {
-    const { claims, database } = this.#parts;
+    const { claims, database } = this.#context;
     return (await claims.find(database, name, key))?.parentId;
   }
 
@@ -265,7 +260,7 @@ export class IdempotencyService {
 
   /** While a request waits for its turn, another one may resume its claim. */
   async #requireClaim(claim: Claim): Promise<void> {
-    const { claims, database } = this.#parts;
+    const { claims, database } = this.#context;
     if (!(await claims.renewLease(database, claim))) throw new ClaimEnded();
   }
 
@@ -275,7 +270,7 @@ export class IdempotencyService {
     lost: Effect | null,
     turn?: WriteTurn,
   ): Promise<CarriedOut<Result>> {
-    const { crashPoints } = this.#parts;
+    const { crashPoints } = this.#context;
     const { resourceId } = taken.claim;
     try {
       const preparation =
@@ -333,7 +328,7 @@ export class IdempotencyService {
     claim: StoredClaim,
     isFound: boolean,
   ): Promise<Recorded<Result>> {
-    const { database, claims, crashPoints } = this.#parts;
+    const { database, claims, crashPoints } = this.#context;
     // Requests share the statement that inserts rows, so it cannot contain the entry of the audit log.
     const isAlone = isFound || isAudited();
     const inserted = isAlone ? undefined : await operation.insert?.(claim.resourceId, effect, request);
@@ -361,7 +356,7 @@ export class IdempotencyService {
    * expires. False if the claim is no longer open.
    */
   async #giveUp(claim: Claim): Promise<boolean> {
-    const { claims, database } = this.#parts;
+    const { claims, database } = this.#context;
     const isOpen = await claims.endLease(database, claim).catch(() => true);
     this.#claims.end(claim);
     return isOpen;

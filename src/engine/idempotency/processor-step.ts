@@ -3,7 +3,7 @@ import type { Transaction } from '#core/platform/postgres.ts';
 import { type Claim, type CrashPoints, processorKey, processorKeyLifeMs } from './claim.ts';
 import { ClaimEnded, isKeyReused, keepsClaim, keyInFlight } from './claim-failures.ts';
 import type { ClaimStore } from './claim-store.ts';
-import type { ClaimParts, OwnClaim } from './claims.ts';
+import type { ClaimContext, OwnClaim } from './claims.ts';
 import type { Operation, Recorded } from './operation.ts';
 
 /**
@@ -26,10 +26,10 @@ export interface ClaimedRequest<Request, Prepared, Effect, Result> {
 
 /** The step between the claim and the record. Calls the processor, or looks up what an earlier call created. */
 export class ProcessorStep {
-  readonly #parts: ClaimParts;
+  readonly #context: ClaimContext;
 
-  constructor(parts: ClaimParts) {
-    this.#parts = parts;
+  constructor(context: ClaimContext) {
+    this.#context = context;
   }
 
   /**
@@ -42,7 +42,7 @@ export class ProcessorStep {
     prepared: Prepared,
     taken: OwnClaim<Prepared>,
   ): Promise<Effect> {
-    const { claims, database, crashPoints } = this.#parts;
+    const { claims, database, crashPoints } = this.#context;
     let failures = 0;
     for (let suffixes = 1; ; suffixes += 1) {
       try {
@@ -69,7 +69,7 @@ export class ProcessorStep {
     claim: Claim,
     isRepeated: boolean,
   ): Promise<Effect> {
-    const { crashPoints, claims, database } = this.#parts;
+    const { crashPoints, claims, database } = this.#context;
     await crashPoints.pass('call.before');
     try {
       const choose = async (target: string): Promise<void> => {
@@ -106,7 +106,7 @@ export class ProcessorStep {
     operation: { release?(tx: Transaction, claim: Claim): Promise<void> },
     claim: Claim,
   ): Promise<void> {
-    const { claims, database } = this.#parts;
+    const { claims, database } = this.#context;
     await database.transaction(async (tx) => {
       if (await claims.remove(tx, claim)) await operation.release?.(tx, claim);
     });

@@ -1,14 +1,10 @@
-import type { Platform } from '#core/platform/platform.ts';
 import type { Transaction } from '#core/platform/postgres.ts';
 import { callEndedMs } from './claim.ts';
 import { isKeyReused } from './claim-failures.ts';
-import type { ClaimStore, StoredClaim } from './claim-store.ts';
+import type { StoredClaim } from './claim-store.ts';
+import type { ClaimContext } from './claims.ts';
 import { type Operation, type Recorded, refreshed } from './operation.ts';
 import { recordEffect } from './processor-step.ts';
-
-interface SettleParts extends Pick<Platform, 'database' | 'logger'> {
-  readonly claims: ClaimStore;
-}
 
 type Settled = 'changed meanwhile' | 'adopted' | 'removed' | 'nothing created';
 
@@ -18,18 +14,18 @@ type Settled = 'changed meanwhile' | 'adopted' | 'removed' | 'nothing created';
  * the claim.
  */
 export function settleAbandoned<Request, Prepared, Effect, Result>(
-  parts: SettleParts,
+  context: ClaimContext,
   operation: Operation<Request, Prepared, Effect, Result>,
   claim: StoredClaim,
   endIfNothing: (tx: Transaction) => Promise<Settled>,
 ): Promise<Settled> {
-  const settle = () => settleInTurn(parts, operation, claim, endIfNothing);
+  const settle = () => settleInTurn(context, operation, claim, endIfNothing);
   return operation.inTurn === undefined ? settle() : operation.inTurn(claim, settle);
 }
 
 /** Like `settleAbandoned`, for a caller that already has the turn. */
 export async function settleInTurn<Request, Prepared, Effect, Result>(
-  { database, claims, logger }: SettleParts,
+  { database, claims, logger }: ClaimContext,
   operation: Operation<Request, Prepared, Effect, Result>,
   claim: StoredClaim,
   endIfNothing: (tx: Transaction) => Promise<Settled>,

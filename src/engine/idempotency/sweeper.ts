@@ -1,6 +1,6 @@
 import { runAs } from '#core/platform/cause.ts';
-import type { Platform } from '#core/platform/platform.ts';
-import type { ClaimStore, StoredClaim } from './claim-store.ts';
+import type { StoredClaim } from './claim-store.ts';
+import type { ClaimContext } from './claims.ts';
 import type { Operation } from './operation.ts';
 import { settleAbandoned, settleInTurn } from './settle-abandoned.ts';
 
@@ -21,20 +21,15 @@ const claimsPerObject = 20;
 
 export type SweptOperation = Operation<unknown, unknown, unknown, unknown>;
 
-interface SweeperParts extends Pick<Platform, 'database' | 'logger'> {
-  readonly claims: ClaimStore;
-  /** Every operation that has an idempotency key. */
-  readonly operations: readonly SweptOperation[];
-}
-
 /** Resolves abandoned claims by looking up what they created. */
 export class Sweeper {
-  readonly #parts: SweeperParts;
+  readonly #context: ClaimContext;
   readonly #operations: ReadonlyMap<string, SweptOperation>;
 
-  constructor(parts: SweeperParts) {
-    this.#parts = parts;
-    this.#operations = new Map(parts.operations.map((operation) => [operation.name, operation]));
+  /** `operations` are all that have an idempotency key. */
+  constructor(context: ClaimContext, operations: readonly SweptOperation[]) {
+    this.#context = context;
+    this.#operations = new Map(operations.map((operation) => [operation.name, operation]));
   }
 
   sweep(signal?: AbortSignal): Promise<void> {
@@ -43,16 +38,16 @@ export class Sweeper {
 
   /** Settles the abandoned claims on an object, except one, for a caller that has the turn of the object. */
   async settleOf(parentId: string, exceptId: string | null): Promise<void> {
-    const { database, claims } = this.#parts;
+    const { database, claims } = this.#context;
     for (const claim of await claims.listAbandonedOf(database, parentId, claimsPerObject)) {
       const operation = this.#operationOf(claim);
       if (claim.resourceId === exceptId || operation.inTurn === undefined) continue;
-      await settleInTurn(this.#parts, operation, claim, async () => 'nothing created');
+      await settleInTurn(this.#context, operation, claim, async () => 'nothing created');
     }
   }
 
   async #sweep(signal: AbortSignal | undefined): Promise<void> {
-    const { database, claims, logger } = this.#parts;
+    const { database, claims, logger } = this.#context;
     for (const claim of await claims.listAbandoned(database, idleMs, claimsPerSweep)) {
       signal?.throwIfAborted();
       try {
@@ -72,8 +67,8 @@ export class Sweeper {
   }
 
   async #settle(claim: StoredClaim): Promise<void> {
-    const { claims, logger } = this.#parts;
-    const settled = await settleAbandoned(this.#parts, this.#operationOf(claim), claim, async (tx) => {
+    const { claims, logger } = this.#context;
+    const settled = await settleAbandoned(this.#context, this.#operationOf(claim), claim, async (tx) => {
       if (claim.attemptAgeMs > settledAgeMs && (await claims.remove(tx, claim))) return 'removed';
       await claims.postpone(tx, claim);
       return 'nothing created';

@@ -1,5 +1,4 @@
 import { runAs } from '#core/platform/cause.ts';
-import type { Metrics } from '#core/platform/metrics.ts';
 import type { Platform } from '#core/platform/platform.ts';
 import { isLostPlace, type ProcessorPage } from '#processor/port/pages.ts';
 import type { MirroredList } from '../mirrors/mirrored-list.ts';
@@ -9,14 +8,6 @@ import { refreshObject } from './refresh-object.ts';
 
 /** About one log line a minute. */
 const pagesPerLogLine = 500;
-
-interface BackfillParts extends Pick<Platform, 'database' | 'logger'> {
-  /** The lists of all resources, in the order in which they depend on each other. */
-  readonly lists: readonly MirroredList<unknown>[];
-  readonly job: Job;
-  readonly store: BackfillStore;
-  readonly metrics: Pick<Metrics, 'backfilledObjects'>;
-}
 
 export interface BackfillState {
   /** The backfills that this release knows. */
@@ -33,10 +24,17 @@ type BackfillRun = JobRun<{ readonly pending: readonly Backfill[] }>;
  * Processes of an older release write rows without the new values, so the work waits until none is left.
  */
 export class Backfills {
-  readonly #parts: BackfillParts;
+  readonly #context: Platform;
+  /** The lists of all resources, in the order in which they depend on each other. */
+  readonly #lists: readonly MirroredList<unknown>[];
+  readonly #job: Job;
+  readonly #store: BackfillStore;
 
-  constructor(parts: BackfillParts) {
-    this.#parts = parts;
+  constructor(context: Platform, lists: readonly MirroredList<unknown>[], job: Job, store: BackfillStore) {
+    this.#context = context;
+    this.#lists = lists;
+    this.#job = job;
+    this.#store = store;
   }
 
   /** False if it should be repeated soon. */
@@ -45,25 +43,31 @@ export class Backfills {
   }
 
   async read(): Promise<BackfillState> {
-    const { database, store } = this.#parts;
-    return { backfills: await store.list(database), olderProcesses: await store.countOlder(database) };
+    const { database } = this.#context;
+    return {
+      backfills: await this.#store.list(database),
+      olderProcesses: await this.#store.countOlder(database),
+    };
   }
 
   async #run(signal: AbortSignal | undefined): Promise<boolean> {
-    const { database, lists, job, store, logger } = this.#parts;
+    const { database, logger } = this.#context;
     const isPending = ({ endedAt }: Backfill) => endedAt === null;
-    if (!(await store.list(database)).some(isPending)) return true;
-    const run = await job.take(async (tx) => ({ pending: (await store.list(tx)).filter(isPending) }), signal);
+    if (!(await this.#store.list(database)).some(isPending)) return true;
+    const run = await this.#job.take(
+      async (tx) => ({ pending: (await this.#store.list(tx)).filter(isPending) }),
+      signal,
+    );
     // Another process is running it, or was killed a moment ago.
     if (run === undefined) return false;
     try {
       // Read after the rounds: see `announce`.
-      const olderProcesses = await store.countOlder(database);
+      const olderProcesses = await this.#store.countOlder(database);
       if (olderProcesses > 0) {
         logger.info({ olderProcesses }, 'backfill waiting for processes of an older release to stop');
         return false;
       }
-      for (const list of lists)
+      for (const list of this.#lists)
         for (const backfill of run.begun.pending)
           if (backfill.resource === list.mirror.resource) await this.#complete(backfill, list, run);
       return true;
@@ -74,7 +78,7 @@ export class Backfills {
 
   /** Reads the list from the stored page to its end. */
   async #complete(backfill: Backfill, list: MirroredList<unknown>, run: BackfillRun): Promise<void> {
-    const { logger } = this.#parts;
+    const { logger } = this.#context;
     const { resource } = backfill;
     let progress: BackfillProgress = backfill;
     let pages = 0;
@@ -102,7 +106,7 @@ export class Backfills {
     { items, leftOut }: ProcessorPage<Facts>,
     run: BackfillRun,
   ): Promise<Counts> {
-    const { database, metrics, logger } = this.#parts;
+    const { database, metrics, logger } = this.#context;
     const { resource } = mirror;
     const applied = await database.transaction((tx) => mirror.apply(tx, items, 'events'));
     const changed = new Set(applied.changed);
@@ -125,7 +129,7 @@ export class Backfills {
     options: { readonly isEnd: boolean },
   ): Promise<void> {
     await run.write(async (tx) => {
-      if (!(await this.#parts.store.save(tx, backfill, progress, options)))
+      if (!(await this.#store.save(tx, backfill, progress, options)))
         throw new Error('a process of an older release started, so the backfill begins again');
     });
   }

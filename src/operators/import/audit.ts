@@ -1,16 +1,12 @@
 import { isOutageOfAll } from '#core/errors.ts';
 import type { PlanFacts } from '#core/model/plan.ts';
 import type { Subscription, SubscriptionFacts } from '#core/model/subscription.ts';
-import type { Platform } from '#core/platform/platform.ts';
 import { refreshObject } from '#engine/sync/refresh-object.ts';
-import type { Mirrors } from '#features/mirrors.ts';
-import type { PlanService } from '#features/plans/plan-service.ts';
-import type { EntitlementService } from '#features/subscriptions/entitlements/entitlement-service.ts';
 import { subscriptionStage, withAllItems } from '#features/subscriptions/subscription-import.ts';
-import type { Processor } from '#processor/port/processor.ts';
 import { Census, type CensusPlan, type CensusProduct, listedMax } from './census.ts';
 import { completeItems } from './complete-items.ts';
 import { isLive, isPaying } from './customer-holdings.ts';
+import type { ImportContext } from './import-context.ts';
 import { canBePlan, type PlanSettings, withSettings } from './plan-settings.ts';
 
 /** A list that names the first customers, and counts the others. */
@@ -52,13 +48,6 @@ interface Exception {
   readonly reason: string;
 }
 
-export interface AuditParts extends Pick<Platform, 'database' | 'logger'> {
-  readonly processor: Processor;
-  readonly mirrors: Mirrors;
-  readonly plans: Pick<PlanService, 'list'>;
-  readonly entitlements: Pick<EntitlementService, 'isEntitled'>;
-}
-
 interface AuditOptions {
   readonly isDryRun: boolean;
   /** The writes that a dry run would have made. */
@@ -74,11 +63,11 @@ interface AuditOptions {
  * Compares the subscriptions that the processor has now with what Till says about their customers. It reads the list
  * again instead of trusting what the import did before, so that it notices everything that went wrong on the way.
  */
-export async function auditAccess(parts: AuditParts, options: AuditOptions): Promise<AccessReport> {
-  const { processor } = parts;
+export async function auditAccess(context: ImportContext, options: AuditOptions): Promise<AccessReport> {
+  const { processor } = context;
   const plans: readonly CensusPlan[] = options.isDryRun
-    ? await foreseePlans(parts, options)
-    : await parts.plans.list(false);
+    ? await foreseePlans(context, options)
+    : await context.plans.list(false);
   const planOf = new Map(plans.map((plan) => [plan.processorPriceId, plan]));
   const census = new Census();
   const unreadable: Exception[] = [];
@@ -92,9 +81,9 @@ export async function auditAccess(parts: AuditParts, options: AuditOptions): Pro
         unreadable.push({ processorCustomerId: null, email: null, reason: text });
     }
     const complete = (facts: SubscriptionFacts) => withAllItems(processor, facts);
-    const { completed, failures } = await completeItems(page.items, complete, parts.logger);
+    const { completed, failures } = await completeItems(page.items, complete, context.logger);
     const listed = page.items.map((facts) => completed.get(facts) ?? facts);
-    const obstacles = await findObstacles(parts, options, listed, failures);
+    const obstacles = await findObstacles(context, options, listed, failures);
     const hidden = await options.findSkipped(listed.flatMap((facts) => facts.processorCustomerId ?? []));
     for (const { processorSubscriptionId, processorCustomerId, status, items } of listed) {
       // The processor always shows the customer. A response without it is malformed.
@@ -112,7 +101,7 @@ export async function auditAccess(parts: AuditParts, options: AuditOptions): Pro
   }
   const { exceptions, several, severalCount, hidden, hiddenCount, ...others } = census.result(plans);
   const { productsWithPrices, disjointProducts, ...counts } = others;
-  const emails = await findEmails(parts, [...exceptions.keys(), ...several.keys(), ...hidden.keys()]);
+  const emails = await findEmails(context, [...exceptions.keys(), ...several.keys(), ...hidden.keys()]);
   const named = (key: string) => ({ processorCustomerId: key, email: emails.get(key) ?? null });
   const listed = [...[...exceptions].map(([key, reason]) => ({ ...named(key), reason })), ...unreadable];
   const exceptionCount = counts.payingCount - counts.entitledCount + unreadableCount;
@@ -135,7 +124,7 @@ export async function auditAccess(parts: AuditParts, options: AuditOptions): Pro
 }
 
 async function foreseePlans(
-  { processor }: AuditParts,
+  { processor }: ImportContext,
   { settings }: AuditOptions,
 ): Promise<readonly CensusPlan[]> {
   const plans: CensusPlan[] = [];
@@ -156,29 +145,29 @@ function censusPlan({ product, price }: PlanFacts): CensusPlan {
 
 /** Why subscriptions that are paid for do not entitle their customers, by the processor's ids. */
 async function findObstacles(
-  parts: AuditParts,
+  context: ImportContext,
   options: AuditOptions,
   page: readonly SubscriptionFacts[],
   failures: ReadonlyMap<SubscriptionFacts, string>,
 ): Promise<ReadonlyMap<string, string>> {
   const paying = page.filter(({ status }) => isPaying(status));
-  const { refuse } = subscriptionStage(parts, options.refused);
+  const { refuse } = subscriptionStage(context, options.refused);
   const obstacles = new Map<string, string>();
-  const rows = await findRows(parts, paying);
+  const rows = await findRows(context, paying);
   for (const facts of paying) {
     const { processorSubscriptionId: id } = facts;
     const row = rows.get(id);
     const refusal = row === undefined ? (failures.get(facts) ?? refuse(facts)) : undefined;
     if (refusal !== undefined) obstacles.set(id, `${id} is left out. ${refusal}`);
     if (options.isDryRun || refusal !== undefined) continue;
-    const reason = await findObstacle(parts, id, row);
+    const reason = await findObstacle(context, id, row);
     if (reason !== null) obstacles.set(id, reason);
   }
   return obstacles;
 }
 
 async function findRows(
-  { database, mirrors }: AuditParts,
+  { database, mirrors }: ImportContext,
   subscriptions: readonly SubscriptionFacts[],
 ): Promise<ReadonlyMap<string, Subscription>> {
   const keys = subscriptions.map(({ processorSubscriptionId }) => processorSubscriptionId);
@@ -190,7 +179,7 @@ async function findRows(
  * The subscription may be newer than the import's list of subscriptions, or have changed since. So it is read again.
  */
 async function findObstacle(
-  { database, mirrors, entitlements, logger }: AuditParts,
+  { database, mirrors, entitlements, logger }: ImportContext,
   id: string,
   row: Subscription | undefined,
 ): Promise<string | null> {
@@ -203,7 +192,7 @@ async function findObstacle(
 
 /** The e-mail addresses of customers. Those without a row are read from the processor, if Till can read them. */
 async function findEmails(
-  { database, mirrors, processor, logger }: AuditParts,
+  { database, mirrors, processor, logger }: ImportContext,
   keys: readonly string[],
 ): Promise<ReadonlyMap<string, string | null>> {
   const rows = keys.length === 0 ? [] : await mirrors.customers.findByKeys(database, keys);

@@ -1,23 +1,13 @@
 import { Failure, isOutageOfAll } from '#core/errors.ts';
 import { type Customer, isExternalId } from '#core/model/customer.ts';
 import { inLanes } from '#core/platform/lanes.ts';
-import type { Database } from '#core/platform/postgres.ts';
 import { unrepeatableName } from '#engine/idempotency/claim.ts';
-import type { CustomerService } from '#features/customers/customer-service.ts';
 import { OtherExternalId } from '#features/customers/customer-update.ts';
-import type { Mirrors } from '#features/mirrors.ts';
-import type { Processor } from '#processor/port/processor.ts';
 import { describeHoldings, findHoldings, type Holdings, holdsMore } from './customer-holdings.ts';
 import { digestOf, type SharedValue } from './external-id-notes.ts';
+import type { ImportContext } from './import-context.ts';
 import { noCounts, type Skip } from './import-progress.ts';
 import { callsAtOnce, type PageOutcome } from './stage.ts';
-
-interface AdoptionParts {
-  readonly database: Database;
-  readonly processor: Pick<Processor, 'subscriptions' | 'payments'>;
-  readonly mirrors: Pick<Mirrors, 'customers'>;
-  readonly customers: Pick<CustomerService, 'adoptExternalId'>;
-}
 
 interface AdoptionOptions {
   /** The metadata key that contains the external id. */
@@ -52,11 +42,11 @@ const sharingMax = 100;
  * in a row if the processor does not have it. Of several customers with the same value, the one that pays gets it.
  */
 export class ExternalIdAdoption {
-  readonly #parts: AdoptionParts;
+  readonly #context: ImportContext;
   readonly #options: AdoptionOptions;
 
-  constructor(parts: AdoptionParts, options: AdoptionOptions) {
-    this.#parts = parts;
+  constructor(context: ImportContext, options: AdoptionOptions) {
+    this.#context = context;
     this.#options = options;
   }
 
@@ -74,7 +64,7 @@ export class ExternalIdAdoption {
   }
 
   async #findRows(values: readonly SharedValue[]): Promise<ReadonlyMap<string, Customer>> {
-    const { database, mirrors } = this.#parts;
+    const { database, mirrors } = this.#context;
     const keys = values.flatMap(({ customers }) => customers.map((one) => one.processorCustomerId));
     const rows = keys.length === 0 ? [] : await mirrors.customers.findByKeys(database, keys);
     return new Map(rows.map((row) => [row.processorCustomerId, row]));
@@ -142,7 +132,7 @@ export class ExternalIdAdoption {
 
   /** The processor's id of the customer that has the external id. */
   async #findHolder(externalId: string): Promise<string | undefined> {
-    const holder = await this.#parts.mirrors.customers.findHolder(externalId);
+    const holder = await this.#context.mirrors.customers.findHolder(externalId);
     return typeof holder === 'object' ? holder.processorCustomerId : holder;
   }
 
@@ -150,7 +140,7 @@ export class ExternalIdAdoption {
   async #rank(candidates: readonly Candidate[]): Promise<readonly RankedCandidate[]> {
     const ranked: RankedCandidate[] = [];
     for (const candidate of candidates) {
-      const holdings = await findHoldings(this.#parts.processor, candidate.processorCustomerId);
+      const holdings = await findHoldings(this.#context.processor, candidate.processorCustomerId);
       ranked.push({ ...candidate, holdings });
     }
     // The sort is stable, and the list has newer customers first.
@@ -166,7 +156,7 @@ export class ExternalIdAdoption {
     // A resumed import repeats the same request.
     const key = { keyName: unrepeatableName, key: `import-${importId}-${row.id}` };
     try {
-      await this.#parts.customers.adoptExternalId(row.id, externalId, key);
+      await this.#context.customers.adoptExternalId(row.id, externalId, key);
       return 'adopted';
     } catch (error) {
       // A request has set it since the rows of the page were read.

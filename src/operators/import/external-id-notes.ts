@@ -40,7 +40,8 @@ export interface ExternalIdNotes {
 
 /** Stored in the database, so that the next run continues with them. */
 export function storedNotes(
-  { database, store }: { readonly database: Database; readonly store: ImportStore },
+  database: Database,
+  store: ImportStore,
   { importId, metadataKey }: { readonly importId: string; readonly metadataKey: string },
 ): ExternalIdNotes {
   return {

@@ -1,18 +1,17 @@
 import type { CustomerFacts } from '#core/model/customer.ts';
 import { runAs } from '#core/platform/cause.ts';
 import { newId } from '#core/platform/id.ts';
-import type { Platform } from '#core/platform/platform.ts';
 import type { Queryable, Transaction } from '#core/platform/postgres.ts';
 import type { ImportFacts, Stage } from '#engine/sync/import-stage.ts';
 import type { Job, JobRun } from '#engine/sync/job.ts';
 import type { Inbox } from '#engine/webhooks/inbox.ts';
-import type { CustomerService } from '#features/customers/customer-service.ts';
 import { clockSkewMsMax } from '#features/payments/payment-import.ts';
 import { isLostPlace } from '#processor/port/pages.ts';
 import { adoptPage } from './adopt-page.ts';
-import { type AccessReport, type AuditParts, auditAccess } from './audit.ts';
+import { type AccessReport, auditAccess } from './audit.ts';
 import { ExternalIdAdoption } from './external-id-adoption.ts';
 import { type ExternalIdNotes, rememberedNotes, type SharedValue, storedNotes } from './external-id-notes.ts';
+import type { ImportContext } from './import-context.ts';
 import {
   addCounts,
   chargesKnownUntil,
@@ -28,7 +27,7 @@ import {
   type StageProgress,
   withStage,
 } from './import-progress.ts';
-import type { ImportStore, UnfinishedImport } from './import-store.ts';
+import { ImportStore, type UnfinishedImport } from './import-store.ts';
 import type { PlanEntries, PlanEntry } from './plan-entries.ts';
 import {
   missingSettings,
@@ -47,15 +46,6 @@ const lostJobsMax = 20;
 interface ImportedList {
   readonly name: string;
   open(facts: ImportFacts): Stage<unknown>;
-}
-
-interface ImportParts extends AuditParts, Pick<Platform, 'clock'> {
-  readonly job: Job;
-  readonly store: ImportStore;
-  readonly customers: Pick<CustomerService, 'adoptExternalId'>;
-  readonly inbox: Pick<Inbox, 'bringBackSince'>;
-  /** In their order: an object comes after those that it depends on. */
-  readonly lists: readonly ImportedList[];
 }
 
 interface ImportOptions {
@@ -109,17 +99,30 @@ interface Run {
  * page, so that the next run continues where this one was interrupted.
  */
 export class Import {
-  readonly #parts: ImportParts;
+  readonly #context: ImportContext;
+  readonly #store = new ImportStore();
+  readonly #job: Job;
+  readonly #inbox: Pick<Inbox, 'bringBackSince'>;
+  /** In their order: an object comes after those that it depends on. */
+  readonly #lists: readonly ImportedList[];
 
-  constructor(parts: ImportParts) {
-    this.#parts = parts;
+  constructor(
+    context: ImportContext,
+    job: Job,
+    inbox: Pick<Inbox, 'bringBackSince'>,
+    lists: readonly ImportedList[],
+  ) {
+    this.#context = context;
+    this.#job = job;
+    this.#inbox = inbox;
+    this.#lists = lists;
   }
 
   run(options: ImportOptions = {}, observer: ImportObserver = {}): Promise<ImportResult> {
     return runAs('import', async () => {
       // Wrong entries throw before anything is done.
       const { planEntries } = options;
-      const prices = planEntries === undefined ? [] : await listPrices(this.#parts);
+      const prices = planEntries === undefined ? [] : await listPrices(this.#context);
       const settings = planEntries === undefined ? noSettings : resolveEntries(planEntries, prices);
       const missing = missingSettings(settings, prices);
       const shared = { options, observer, settings, missing, skipped: new Map() };
@@ -146,22 +149,22 @@ export class Import {
 
   /** Throws if the entries are wrong. Does nothing else. */
   async checkEntries(entries: PlanEntries): Promise<void> {
-    resolveEntries(entries, await listPrices(this.#parts));
+    resolveEntries(entries, await listPrices(this.#context));
   }
 
   /** The entries of all prices that can be plans, for an operator to complete. */
   async planTemplate(): Promise<Readonly<Record<string, PlanEntry>>> {
-    return templateOf(await listPrices(this.#parts));
+    return templateOf(await listPrices(this.#context));
   }
 
   async #run(run: Run): Promise<ImportResult> {
     const { job, observer, settings, missing } = run;
     if (job !== null && run.progress.length > 0) await this.#resume(job.begun, observer);
     if (job !== null && run.options.planEntries !== undefined) {
-      const isAllowed = () => job.requireJob(this.#parts.database);
-      await this.#patiently(run, 'settings', () => writePlanSettings(this.#parts, settings, { isAllowed }));
+      const isAllowed = () => job.requireJob(this.#context.database);
+      await this.#patiently(run, 'settings', () => writePlanSettings(this.#context, settings, { isAllowed }));
     }
-    for (const { name, open } of this.#parts.lists) {
+    for (const { name, open } of this.#lists) {
       // A dry run stores no charges, and the list of payments counts them.
       const isLeftOut = job === null && open(factsOf(run)).isAhead;
       if (!isLeftOut) await this.#runStage(run, name, () => this.#work(run, name, open(factsOf(run))));
@@ -171,9 +174,9 @@ export class Import {
     const refused = refusedIn(run);
     const findSkipped = (ids: readonly string[]) => this.#findSkippedExternalIds(run, ids);
     const access = await this.#patiently(run, 'access', () =>
-      auditAccess(this.#parts, { isDryRun: job === null, settings, refused, findSkipped, signal }),
+      auditAccess(this.#context, { isDryRun: job === null, settings, refused, findSkipped, signal }),
     );
-    await job?.end((tx) => this.#parts.store.end(tx, job.begun.id));
+    await job?.end((tx) => this.#store.end(tx, job.begun.id));
     return {
       isDryRun: job === null,
       counts: countsOf(run.progress),
@@ -188,49 +191,51 @@ export class Import {
     ids: readonly string[],
   ): Promise<ReadonlyMap<string, string>> {
     if (job === null) return skipped.get('external_id') ?? new Map();
-    const skips = await this.#parts.store.findSkips(this.#parts.database, job.begun.id, 'external_id', ids);
+    const skips = await this.#store.findSkips(this.#context.database, job.begun.id, 'external_id', ids);
     return new Map(skips.map(({ id, reason }) => [id, reason]));
   }
 
   #notesOf({ id: importId, externalIdFrom: metadataKey }: UnfinishedImport): ExternalIdNotes | null {
-    return metadataKey === null ? null : storedNotes(this.#parts, { importId, metadataKey });
+    return metadataKey === null
+      ? null
+      : storedNotes(this.#context.database, this.#store, { importId, metadataKey });
   }
 
   /** The import to run: a new one, or the one that was interrupted. */
   async #begin(options: ImportOptions, observer: ImportObserver): Promise<JobRun<UnfinishedImport>> {
-    const { database, job, store, clock } = this.#parts;
+    const { database, clock } = this.#context;
     const { externalIdFrom = null } = options;
-    const run = await job.take(async (tx) => {
-      const unfinished = await store.findUnfinished(tx);
+    const run = await this.#job.take(async (tx) => {
+      const unfinished = await this.#store.findUnfinished(tx);
       if (unfinished !== undefined) await this.#bringBack(tx, unfinished, unfinished.progress);
       if (unfinished?.externalIdFrom === externalIdFrom) return unfinished;
       if (unfinished !== undefined) {
-        await store.end(tx, unfinished.id);
+        await this.#store.end(tx, unfinished.id);
         observer.onReplaced?.(unfinished.startedAt);
       }
       const startedAt = clock.now();
       const started = { id: newId(startedAt), externalIdFrom, progress: [], startedAt };
-      await store.start(tx, started);
+      await this.#store.start(tx, started);
       return started;
     });
     if (run !== undefined) return run;
-    const running = await store.findUnfinished(database);
+    const running = await this.#store.findUnfinished(database);
     const since = running === undefined ? '' : ` since ${running.startedAt.toISOString()}`;
     throw new Error(`another process runs an import${since}; wait until it has ended`);
   }
 
   async #resume({ id, startedAt, progress }: UnfinishedImport, observer: ImportObserver): Promise<void> {
-    const { database, store, logger } = this.#parts;
+    const { database, logger } = this.#context;
     logger.info({ import: id, startedAt }, 'unfinished import resumed');
     observer.onResumed?.(startedAt, countsOf(progress));
-    for await (const page of store.listSkips(database, id))
+    for await (const page of this.#store.listSkips(database, id))
       for (const skip of page) observer.onSkipped?.(skip);
   }
 
   /** Reads a list to its end. After an outage it continues after the last stored page. */
   async #runStage(run: Run, name: string, work: () => PagedWork<unknown>): Promise<void> {
     if (stageOf(run, name)?.isDone) return;
-    const { mirrors, clock, logger } = this.#parts;
+    const { mirrors, clock, logger } = this.#context;
     const begin = async () => newStage(name, clock.now(), await mirrors.invoices.countUnattached());
     run.progress = withStage(run.progress, stageOf(run, name) ?? (await begin()));
     await this.#patiently(run, name, async (onProgress) => {
@@ -249,7 +254,7 @@ export class Import {
   }
 
   #patiently<T>(run: Run, list: string, work: (onProgress: () => void) => Promise<T>): Promise<T> {
-    const { database, logger } = this.#parts;
+    const { database, logger } = this.#context;
     const { job, options } = run;
     let isRepeated = false;
     return retryOutages({ logger, list, signal: options.signal }, async (onProgress) => {
@@ -266,7 +271,7 @@ export class Import {
    */
   #bringBack(tx: Transaction, { startedAt }: UnfinishedImport, progress: ImportProgress): Promise<void> {
     const since = (newestStart(progress) ?? startedAt).getTime() - clockSkewMsMax;
-    return this.#parts.inbox.bringBackSince(tx, new Date(since));
+    return this.#inbox.bringBackSince(tx, new Date(since));
   }
 
   async #adoptPages<Item>(run: Run, work: PagedWork<Item>, onPage: () => void): Promise<void> {
@@ -292,11 +297,11 @@ export class Import {
   async #save(db: Queryable, { job }: Run, progress: ImportProgress, skips: readonly Skip[]): Promise<void> {
     if (job === null) return;
     await job.requireJob(db);
-    await this.#parts.store.save(db, job.begun.id, progress, skips);
+    await this.#store.save(db, job.begun.id, progress, skips);
   }
 
   #work(run: Run, name: string, stage: Stage<unknown>): PagedWork<unknown> {
-    const { database, logger } = this.#parts;
+    const { database, logger } = this.#context;
     const parts = { database, logger, isDryRun: run.job === null };
     const { list } = stage;
     const work: PagedWork<unknown> = {
@@ -318,18 +323,18 @@ export class Import {
           await notes.add(db, page.items);
           await save(db, reached);
         });
-        if (job === null) await notes.add(this.#parts.database, page.items);
+        if (job === null) await notes.add(this.#context.database, page.items);
         return outcome;
       },
     };
   }
 
   #externalIds({ job, notes, options }: Run): PagedWork<SharedValue> {
-    const { database } = this.#parts;
+    const { database } = this.#context;
     const { externalIdFrom } = options;
     if (notes === null || externalIdFrom == null) throw new Error('no external ids are wanted');
     const importId = job?.begun.id ?? null;
-    const adoption = new ExternalIdAdoption(this.#parts, { metadataKey: externalIdFrom, importId });
+    const adoption = new ExternalIdAdoption(this.#context, { metadataKey: externalIdFrom, importId });
     return {
       name: lastStage,
       list: (after) => notes.list(after),

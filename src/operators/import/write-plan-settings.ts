@@ -1,22 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Plan, PlanFacts } from '#core/model/plan.ts';
-import type { Platform } from '#core/platform/platform.ts';
 import { refreshObject } from '#engine/sync/refresh-object.ts';
-import type { Mirrors } from '#features/mirrors.ts';
 import { objectMissing } from '#processor/port/attempt.ts';
 import type { Processor } from '#processor/port/processor.ts';
+import type { ImportContext } from './import-context.ts';
 import { missingSettings, type PlanSettings, withSettings } from './plan-settings.ts';
-
-interface SettingsParts extends Pick<Platform, 'database' | 'logger'> {
-  readonly processor: Pick<Processor, 'plans'>;
-  readonly mirrors: Pick<Mirrors, 'plans'>;
-}
 
 /** All prices of the account, with their products. */
 export async function listPrices({
   processor,
-}: Pick<SettingsParts, 'processor'>): Promise<readonly PlanFacts[]> {
+}: Pick<ImportContext, 'processor'>): Promise<readonly PlanFacts[]> {
   const all: PlanFacts[] = [];
   for await (const { items } of processor.plans.list()) all.push(...items);
   return all;
@@ -27,19 +21,19 @@ export async function listPrices({
  * every write is one that is still missing, and rows are compared with the settings and not with the writes.
  */
 export async function writePlanSettings(
-  parts: SettingsParts,
+  context: ImportContext,
   settings: PlanSettings,
   { isAllowed }: { readonly isAllowed: () => Promise<void> },
 ): Promise<void> {
   const { products, prices } = settings;
-  const named = (await listPrices(parts)).filter(
+  const named = (await listPrices(context)).filter(
     ({ product, price }) => products.has(product.processorProductId) || prices.has(price.processorPriceId),
   );
   const missing = missingSettings(settings, named);
   for (const [processorProductId, change] of missing.products) {
     const processorPriceId = priceOf(named, processorProductId);
     await isAllowed();
-    await update(parts, { ...change, processorProductId, processorPriceId });
+    await update(context, { ...change, processorProductId, processorPriceId });
   }
   for (const { product, price } of named) {
     const { processorPriceId } = price;
@@ -47,13 +41,13 @@ export async function writePlanSettings(
     if (change === undefined) continue;
     const { processorProductId } = product;
     await isAllowed();
-    await update(parts, { ...change, processorProductId, processorPriceId });
+    await update(context, { ...change, processorProductId, processorPriceId });
   }
-  await refreshRows(parts, settings, named);
+  await refreshRows(context, settings, named);
 }
 
 async function update(
-  { processor }: SettingsParts,
+  { processor }: ImportContext,
   change: Omit<Parameters<Processor['plans']['update']>[0], 'idempotencyKey'>,
 ): Promise<void> {
   const attempt = await processor.plans.update({ ...change, idempotencyKey: randomUUID() });
@@ -68,7 +62,7 @@ function priceOf(plans: readonly PlanFacts[], productId: string): string {
 
 /** Plans that were adopted before have rows, which the list of plans may have passed already. */
 async function refreshRows(
-  { database, mirrors, logger }: SettingsParts,
+  { database, mirrors, logger }: ImportContext,
   settings: PlanSettings,
   named: readonly PlanFacts[],
 ): Promise<void> {

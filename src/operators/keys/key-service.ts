@@ -18,24 +18,25 @@ import type { OperationResult } from '#engine/idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '#engine/mirrors/id-cursor.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import { type FirstUse, KeyCache } from './key-cache.ts';
-import type { KeyStore } from './key-store.ts';
-
-interface KeyServiceParts extends KeyParts {
-  readonly idempotency: IdempotencyService;
-  readonly audit: AuditLog;
-}
+import { KeyStore } from './key-store.ts';
 
 /** API keys that are created and revoked while Till runs, without those from the environment. */
 export class KeyService {
   readonly creation: KeyCreation;
-  readonly #parts: KeyServiceParts;
+  readonly #context: Platform;
+  readonly #store = new KeyStore();
+  readonly #idempotency: IdempotencyService;
+  readonly #audit: AuditLog;
   readonly #cache: KeyCache;
 
-  constructor(parts: KeyServiceParts) {
-    this.#parts = parts;
-    this.creation = keyCreation(parts);
+  constructor(context: Platform, idempotency: IdempotencyService, audit: AuditLog) {
+    this.#context = context;
+    this.#idempotency = idempotency;
+    this.#audit = audit;
+    this.creation = keyCreation(context, this.#store);
     this.#cache = new KeyCache({
-      ...parts,
+      ...context,
+      store: this.#store,
       recordUses: (uses, firstUses) => this.#recordUses(uses, firstUses),
     });
   }
@@ -43,21 +44,21 @@ export class KeyService {
   create(values: KeyValues, key: IdempotencyKey | undefined): Promise<OperationResult<CreatedKey>> {
     // The order of the scopes has no meaning.
     const sorted = scopes.filter((scope) => values.scopes.includes(scope));
-    return this.#parts.idempotency.run(this.creation, { ...values, scopes: sorted }, key);
+    return this.#idempotency.run(this.creation, { ...values, scopes: sorted }, key);
   }
 
   /** API keys that are not revoked, newest first. */
   async list(page: { readonly limit: number; readonly cursor?: string }): Promise<IdCursorPage<StoredKey>> {
-    const { store, database } = this.#parts;
+    const { database } = this.#context;
     await this.#cache.writeUses();
-    return pageById('api-keys', page, (before, count) => store.list(database, before, count));
+    return pageById('api-keys', page, (before, count) => this.#store.list(database, before, count));
   }
 
   /** This process refuses the API key at once, the others within five seconds. Revoking it again changes nothing. */
   async revoke(id: string): Promise<void> {
-    const { store, database } = this.#parts;
+    const { database } = this.#context;
     await database.transaction(async (tx) => {
-      if (!(await store.revoke(tx, id))) throw notFound('API key');
+      if (!(await this.#store.revoke(tx, id))) throw notFound('API key');
       auditOperation(tx);
     });
     this.#cache.drop(id);
@@ -83,11 +84,11 @@ export class KeyService {
     uses: ReadonlyMap<string, Date>,
     firstUses: ReadonlyMap<string, FirstUse>,
   ): Promise<void> {
-    const { database, store, audit } = this.#parts;
+    const { database } = this.#context;
     await database.transaction(async (tx) => {
-      for (const id of await store.recordUses(tx, uses)) {
+      for (const id of await this.#store.recordUses(tx, uses)) {
         const first = firstUses.get(id);
-        if (first !== undefined) audit.write(tx, firstUseEntry(id, first));
+        if (first !== undefined) this.#audit.write(tx, firstUseEntry(id, first));
       }
     });
   }
@@ -105,10 +106,6 @@ function firstUseEntry(objectId: string, { keyName, use }: FirstUse): NewAuditEn
  */
 const validKeysMax = 1_000;
 
-interface KeyParts extends Pick<Platform, 'database' | 'clock'> {
-  readonly store: KeyStore;
-}
-
 interface CreatedKey {
   readonly row: StoredKey;
   /** Null for a repeated request: the API key is not stored, so only the first response can show it. */
@@ -118,7 +115,7 @@ interface CreatedKey {
 type KeyCreation = LocalOperation<KeyValues, CreatedKey>;
 
 /** The steps of creating an API key. The key is generated here, and only its digest is stored. */
-function keyCreation({ database, store, clock }: KeyParts): KeyCreation {
+function keyCreation({ database, clock }: Platform, store: KeyStore): KeyCreation {
   return localOperation<KeyValues, CreatedKey>({
     name: 'api_keys.create',
     parentIdOf: () => null,

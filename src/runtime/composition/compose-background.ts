@@ -70,7 +70,7 @@ export function composeBackgroundWork(
       logger,
     });
   const recoveries = repeat('recovery', recoveryDelayMs, (signal) => recovery.run(signal));
-  const watch = new HistoryWatch({ database, logger, onChange: () => recoveries.restart() });
+  const watch = new HistoryWatch({ database, logger }, () => recoveries.restart());
   const dueEvents = repeat('due events', dueEventsDelayMs, (signal) => eventUpkeep.writeDue(signal));
   processorClock.onMoved(() => dueEvents.restart());
   const processorRepeaters = [

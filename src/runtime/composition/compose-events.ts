@@ -76,7 +76,7 @@ export function composeEndpoints(parts: EndpointParts) {
   const sender = new EventSender(addresses, { timeoutMs: settings.attemptTimeoutMs });
   const { retryDelayMs } = settings;
   const delivery = { endpoints: store, sender, random: Math.random, retryDelayMs };
-  const dispatcher = new DeliveryDispatcher({ ...shared, ...delivery });
+  const dispatcher = new DeliveryDispatcher({ ...shared, ...delivery }, shared.secrets);
   const onChanged = () => dispatcher.endpointsChanged();
   const checked = { addresses, addressPolicy: settings };
   const endpoints = new EndpointService({ ...shared, ...checked, store, deliveryList, onChanged });

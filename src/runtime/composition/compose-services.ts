@@ -50,9 +50,7 @@ import { UsageDaysStore } from '#features/usage/usage-days-store.ts';
 import { AuditLog } from '#operators/audit/audit-log.ts';
 import { auditWeeks } from '#operators/audit/audit-store.ts';
 import { Import } from '#operators/import/import.ts';
-import { ImportStore } from '#operators/import/import-store.ts';
 import { KeyService } from '#operators/keys/key-service.ts';
-import { KeyStore } from '#operators/keys/key-store.ts';
 import { Resync, type ResyncedList } from '#operators/resync/resync.ts';
 import { ResyncRunStore } from '#operators/resync/resync-run-store.ts';
 import { ResyncRuns } from '#operators/resync/resync-runs.ts';
@@ -136,14 +134,11 @@ export function composeServices(given: ServiceParts) {
   const { reportWork } = parts;
   const others = reportWork === undefined ? [] : [{ nudge: reportWork }];
   events.outbox.setListeners([events.eventFeed.tail, endpoints.dispatcher, ...others]);
-  const sweeper = new Sweeper({
-    ...{ ...parts, claims },
-    operations: [
-      ...features.flatMap((feature) => feature.operations?.(context) ?? []),
-      ...endpointOperations(endpoints.endpoints),
-      domain.keys.creation,
-    ],
-  });
+  const sweeper = new Sweeper({ ...parts, claims }, [
+    ...features.flatMap((feature) => feature.operations?.(context) ?? []),
+    ...endpointOperations(endpoints.endpoints),
+    domain.keys.creation,
+  ]);
   const webhooks = composeWebhooks({ ...context, lostCustomers });
   const accountImport = composeImport({ ...context, inbox: webhooks.inbox });
   const { webhookEvents, worker, resyncRuns } = webhooks;
@@ -243,7 +238,7 @@ function composeDomain(
   const portal = new PortalService(parts, customers, subscriptions, parts.returnUrlOrigins);
   const entitlements = new EntitlementService(parts, parts.processorClock, parts.entitlementGraceDays);
   const audit = new AuditLog(parts);
-  const keys = new KeyService({ ...parts, store: new KeyStore(), audit });
+  const keys = new KeyService(parts, parts.idempotency, audit);
   const resources = { customers, plans, payments, refunds, subscriptions, invoices, checkouts };
   return { ...resources, lostObjects, paymentMethods, portal, entitlements, keys, audit };
 }
@@ -294,12 +289,12 @@ function composeWebhooks(parts: WebhookParts) {
     staleMirrors: features.flatMap((feature) => feature.staleMirrors?.(parts) ?? []),
     resync: (pace) => resync.all(pace, pace),
   });
-  const backfills = new Backfills({
-    ...parts,
-    job: new Job('backfill', parts),
-    lists: opened.map(({ list }) => list),
-    store: parts.backfillStore,
-  });
+  const backfills = new Backfills(
+    parts,
+    opened.map(({ list }) => list),
+    new Job('backfill', parts),
+    parts.backfillStore,
+  );
   const retention = new Retention(parts, parts.retentionDays, [
     { store: new WeeksStore(eventWeeks), days: parts.events.retentionDays },
     { store: new WeeksStore(deliveryWeeks), days: parts.events.retentionDays },
@@ -326,12 +321,12 @@ function composeImport(parts: FeatureContext & { readonly inbox: Inbox }): Impor
   const processor: Processor = Object.assign({}, own, ...features.map(({ adopting }) => adopting?.(own)));
   const { mirrors } = composeMirrors({ ...parts, processor }, parts.stores);
   const context = { ...parts, processor, mirrors };
-  return new Import({
-    ...context,
-    job: new Job('import', parts),
-    store: new ImportStore(),
-    lists: inOrder(imports).map(([name, list]) => ({ name, open: (facts) => list.open(context, facts) })),
-  });
+  return new Import(
+    context,
+    new Job('import', parts),
+    context.inbox,
+    inOrder(imports).map(([name, list]) => ({ name, open: (facts) => list.open(context, facts) })),
+  );
 }
 
 function composeSearch(context: FeatureContext): SearchService {

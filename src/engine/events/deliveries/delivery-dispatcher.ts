@@ -1,11 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
-import { isGone, type OwnerLock } from '#core/platform/owner-lock.ts';
+import { isGone } from '#core/platform/owner-lock.ts';
 import { WakeableSleep } from '#core/platform/wakeable-sleep.ts';
 import type { EventEndpoint } from '../endpoints/endpoint.ts';
 import type { SecretBox } from '../endpoints/endpoint-secret.ts';
 import type { LeasableEndpoint } from '../endpoints/endpoint-store.ts';
-import type { EventStore } from '../feed/event-store.ts';
-import { DeliveryLane, type LaneEndpoint, type LaneParts } from './delivery-lane.ts';
+import { EventStore } from '../feed/event-store.ts';
+import { DeliveryLane, type LaneEndpoint } from './delivery-lane.ts';
+import type { DeliveryContext } from './record-deliveries.ts';
 
 /** How often it looks for events and endpoint changes of other processes. Those of this process wake it at once. */
 const pollDelayMs = 500;
@@ -28,18 +29,14 @@ const leaseMarginMs = 5_000;
 /** How long a request that changed an endpoint waits until the lanes apply the change. That usually takes 20 ms. */
 const takeMsMax = 2_000;
 
-interface DispatcherParts extends LaneParts {
-  readonly ownerLock: Pick<OwnerLock, 'owner'>;
-  readonly events: EventStore;
-  readonly secrets: SecretBox;
-}
-
 /**
  * Starts and ends the lanes of this process: one for each enabled endpoint whose lease it holds. Each endpoint has its
  * own lane, so a slow or dead endpoint does not delay the others.
  */
 export class DeliveryDispatcher {
-  readonly #parts: DispatcherParts;
+  readonly #context: DeliveryContext;
+  readonly #events = new EventStore();
+  readonly #secrets: SecretBox;
   readonly #lanes = new Map<string, DeliveryLane>();
   /** Lanes that are ending, by endpoint. The next lane of the same endpoint starts after them. */
   readonly #ending = new Map<string, Promise<void>>();
@@ -59,8 +56,9 @@ export class DeliveryDispatcher {
   #renewAtMs = 0;
   #reloadAtMs = 0;
 
-  constructor(parts: DispatcherParts) {
-    this.#parts = parts;
+  constructor(context: DeliveryContext, secrets: SecretBox) {
+    this.#context = context;
+    this.#secrets = secrets;
   }
 
   start(): void {
@@ -104,14 +102,14 @@ export class DeliveryDispatcher {
     this.#reloaded.resolve();
     for (const [id, lane] of this.#lanes) this.#end(id, lane.stop());
     await Promise.all(this.#ending.values());
-    this.#parts.sender.close();
+    this.#context.sender.close();
   }
 
   async #run(): Promise<void> {
     while (!this.#isStopped) {
       if (!this.#isPaused) this.#ticking = this.#tick();
       const delayMs = await this.#ticking.catch((error: unknown) => {
-        this.#parts.logger.warn({ err: error }, 'event endpoints not checked; retry scheduled');
+        this.#context.logger.warn({ err: error }, 'event endpoints not checked; retry scheduled');
         return failureDelayMs;
       });
       if (!this.#isNudged && !this.#isChanged && !this.#isStopped) await this.#rest.sleep(delayMs);
@@ -122,12 +120,12 @@ export class DeliveryDispatcher {
 
   /** Returns the delay until the next check, in milliseconds. */
   async #tick(): Promise<number> {
-    const { database, events } = this.#parts;
+    const { database } = this.#context;
     this.#isNudged = false;
     if (this.#isChanged || performance.now() >= this.#reloadAtMs) await this.#reload();
     if (this.#lanes.size === 0) return this.#hasEndpoints ? standbyDelayMs : idleDelayMs;
     if (performance.now() >= this.#renewAtMs) await this.#renew();
-    const { position, history } = await events.horizon(database);
+    const { position, history } = await this.#events.horizon(database);
     // After a failover or a restore, a lane may hold events that are lost, and lack deliveries that must be repeated.
     for (const [id, lane] of this.#lanes)
       if (lane.history === history) lane.advanceTo(position);
@@ -155,7 +153,7 @@ export class DeliveryDispatcher {
 
   /** Compares the lanes with the endpoints. */
   async #compareLanes(): Promise<void> {
-    const { database, endpoints } = this.#parts;
+    const { database, endpoints } = this.#context;
     const enabled = new Map((await endpoints.listEnabled(database)).map((row) => [row.id, row]));
     this.#hasEndpoints = enabled.size > 0;
     for (const [id, lane] of this.#lanes) {
@@ -171,7 +169,7 @@ export class DeliveryDispatcher {
 
   /** Another process has the lease, or the endpoint went back to an earlier position. */
   #isLost({ endpoint }: DeliveryLane, { owner, revision }: LeasableEndpoint): boolean {
-    return revision !== endpoint.revision || (owner !== null && owner !== this.#parts.ownerLock.owner);
+    return revision !== endpoint.revision || (owner !== null && owner !== this.#context.ownerLock.owner);
   }
 
   #update(lane: DeliveryLane, row: LeasableEndpoint): void {
@@ -184,7 +182,7 @@ export class DeliveryDispatcher {
    * Starts a lane if the lease is free, or its process is gone. A restart after a crash does not wait for the lease.
    */
   async #open(row: LeasableEndpoint): Promise<void> {
-    const { database, endpoints, ownerLock, logger } = this.#parts;
+    const { database, endpoints, ownerLock, logger } = this.#context;
     const { owner } = ownerLock;
     if (this.#settingsOf(row) === undefined) return;
     const isAlive = row.owner !== null && row.owner !== owner && !(await isGone(database, row.owner));
@@ -195,13 +193,13 @@ export class DeliveryDispatcher {
     if (leased === undefined || settings === undefined) return;
     if (row.owner !== null && row.owner !== owner)
       logger.warn({ endpointId: row.id }, 'stale lease of an event endpoint taken over');
-    const lane = new DeliveryLane(this.#parts, { owner, history: leased.history, leasedUntilMs }, settings);
+    const lane = new DeliveryLane(this.#context, { owner, history: leased.history, leasedUntilMs }, settings);
     this.#lanes.set(row.id, lane);
     lane.start();
   }
 
   async #renew(): Promise<void> {
-    const { database, endpoints, ownerLock } = this.#parts;
+    const { database, endpoints, ownerLock } = this.#context;
     const leasedUntilMs = performance.now() + leaseMs - leaseMarginMs;
     const held = await endpoints.renew(database, ownerLock.owner, leaseMs);
     this.#renewAtMs = performance.now() + renewDelayMs;
@@ -221,9 +219,9 @@ export class DeliveryDispatcher {
 
   /** Undefined if the secret cannot be decrypted. */
   #settingsOf(endpoint: EventEndpoint): LaneEndpoint | undefined {
-    const { secrets, logger } = this.#parts;
+    const { logger } = this.#context;
     const { id, secret, replacedSecrets, updatedAt } = endpoint;
-    const current = secrets.open(secret, id);
+    const current = this.#secrets.open(secret, id);
     if (current === undefined) {
       if (this.#undecryptable.get(id) !== updatedAt.getTime())
         logger.error(
@@ -233,7 +231,7 @@ export class DeliveryDispatcher {
       this.#undecryptable.set(id, updatedAt.getTime());
       return undefined;
     }
-    const replaced = replacedSecrets.flatMap((one) => secrets.open(one.secret, id) ?? []);
+    const replaced = replacedSecrets.flatMap((one) => this.#secrets.open(one.secret, id) ?? []);
     return { endpoint, secrets: [current, ...replaced] };
   }
 }

@@ -1,17 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Platform } from '#core/platform/platform.ts';
-import type { Tracer } from '#core/platform/tracing.ts';
 import { WakeableSleep } from '#core/platform/wakeable-sleep.ts';
 import { type EventEndpoint, wantsType } from '../endpoints/endpoint.ts';
 import { messageOf } from '../feed/stored-event.ts';
 import { DeliveryQueue, newDelivery, type QueuedDelivery } from './delivery-queue.ts';
 import { DeliveryReport } from './delivery-report.ts';
 import type { WaitingDelivery, WaitingKind } from './delivery-store.ts';
-import type { EventSender } from './event-sender.ts';
 import {
+  type DeliveryContext,
   type EndedDelivery,
   type RecordedBatch,
-  type RecordParts,
   recordDeliveries,
 } from './record-deliveries.ts';
 
@@ -40,11 +37,6 @@ const positionDelayMs = 5_000;
 const stopGraceMs = 1_000;
 const failureDelayMs = 1_000;
 
-export interface LaneParts extends RecordParts, Pick<Platform, 'logger' | 'metrics'> {
-  readonly sender: EventSender;
-  readonly tracer?: Tracer | undefined;
-}
-
 /** The lease of an endpoint. A failover or a restore ends it: it is valid only in its own history of the database. */
 interface Lease {
   readonly owner: number;
@@ -64,7 +56,7 @@ export interface LaneEndpoint {
  * decide what is read next.
  */
 export class DeliveryLane {
-  readonly #parts: LaneParts;
+  readonly #context: DeliveryContext;
   readonly #owner: number;
   readonly history: number;
   readonly #queue = new DeliveryQueue();
@@ -90,9 +82,9 @@ export class DeliveryLane {
   #running: Promise<void> = Promise.resolve();
   #isOver = false;
 
-  constructor(parts: LaneParts, { owner, history, leasedUntilMs }: Lease, settings: LaneEndpoint) {
-    this.#parts = parts;
-    this.#report = new DeliveryReport(parts);
+  constructor(context: DeliveryContext, { owner, history, leasedUntilMs }: Lease, settings: LaneEndpoint) {
+    this.#context = context;
+    this.#report = new DeliveryReport(context);
     this.#owner = owner;
     this.history = history;
     this.#settings = settings;
@@ -141,7 +133,7 @@ export class DeliveryLane {
 
   /** Records what is done, stores rows for the rest, and releases the lease. */
   async stop(): Promise<void> {
-    const { database, endpoints, logger } = this.#parts;
+    const { database, endpoints, logger } = this.#context;
     await this.#endLoop();
     await Promise.race([
       Promise.all(this.#attempts),
@@ -177,7 +169,7 @@ export class DeliveryLane {
       try {
         await this.#step();
       } catch (error) {
-        const { logger } = this.#parts;
+        const { logger } = this.#context;
         logger.warn(
           { err: error, endpointId: this.endpoint.id },
           'event deliveries interrupted; retry scheduled',
@@ -216,7 +208,7 @@ export class DeliveryLane {
     const batch = { ...progress, ended, waiting, isEnding: this.#isStopping };
     let recorded: RecordedBatch | undefined;
     try {
-      recorded = await recordDeliveries(this.#parts, this.endpoint, batch);
+      recorded = await recordDeliveries(this.#context, this.endpoint, batch);
     } catch (error) {
       this.#ended.unshift(...ended);
       this.#unsaved.push(...waiting);
@@ -235,7 +227,7 @@ export class DeliveryLane {
 
   /** Loads the due deliveries of one kind: retries or resends. */
   async #readDue(kind: WaitingKind): Promise<void> {
-    const { database, deliveries } = this.#parts;
+    const { database, deliveries } = this.#context;
     const [busy, busyMax] =
       kind === 'retries'
         ? [this.#queue.busyObjects, parallelMax]
@@ -274,7 +266,7 @@ export class DeliveryLane {
 
   /** Reads events while there is room, and remembers how far it has read. */
   async #readEvents(): Promise<void> {
-    const { database, deliveries } = this.#parts;
+    const { database, deliveries } = this.#context;
     const room = heldMax - this.#queue.size;
     if (room <= 0 || this.#readPosition >= this.#horizon || (await this.#isFull())) return;
     const range = { after: this.#readPosition, upTo: this.#horizon, limit: room };
@@ -286,7 +278,7 @@ export class DeliveryLane {
   }
 
   async #isFull(): Promise<boolean> {
-    const { database, deliveries } = this.#parts;
+    const { database, deliveries } = this.#context;
     if (this.#waiting < waitingMax) return false;
     this.#waiting = await deliveries.countWaiting(database, this.endpoint.id, waitingMax);
     return this.#waiting >= waitingMax;
@@ -309,7 +301,7 @@ export class DeliveryLane {
   async #attempt(delivery: QueuedDelivery): Promise<void> {
     const { endpoint, secrets } = this.#settings;
     const { id, body } = messageOf(delivery.event);
-    const span = this.#parts.tracer?.start('deliver event', {
+    const span = this.#context.tracer?.start('deliver event', {
       kind: 'producer',
       parent: delivery.event.traceparent ?? undefined,
       attributes: {
@@ -320,7 +312,7 @@ export class DeliveryLane {
       },
     });
     const message = { url: endpoint.url, secrets, id, body, traceparent: span?.traceparent };
-    const outcome = await this.#parts.sender.send(message, this.#ending.signal);
+    const outcome = await this.#context.sender.send(message, this.#ending.signal);
     if (typeof outcome?.responseStatus === 'number')
       span?.set({ 'http.response.status_code': outcome.responseStatus });
     span?.end(outcome?.succeeded === true ? undefined : new Error());

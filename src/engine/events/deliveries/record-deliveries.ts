@@ -1,10 +1,12 @@
 import { newId } from '#core/platform/id.ts';
-import type { Database } from '#core/platform/postgres.ts';
+import type { Platform } from '#core/platform/platform.ts';
+import type { Tracer } from '#core/platform/tracing.ts';
 import { type EventEndpoint, wantsType } from '../endpoints/endpoint.ts';
 import type { EndpointStore } from '../endpoints/endpoint-store.ts';
 import { type DeliveryOutcome, retryDelayAfter } from './delivery.ts';
 import type { QueuedDelivery } from './delivery-queue.ts';
 import type { DeliveryRecord, DeliveryStore } from './delivery-store.ts';
+import type { EventSender } from './event-sender.ts';
 import type { ResendStore } from './resend-store.ts';
 
 /**
@@ -20,11 +22,13 @@ export interface EndedDelivery {
 /** The delay until the lane drops a failed event whose type is no longer wanted. By then, it knows the new types. */
 const unwantedDelayMs = 1_000;
 
-export interface RecordParts {
-  readonly database: Database;
+/** What the lanes of all endpoints share. */
+export interface DeliveryContext extends Platform {
   readonly endpoints: EndpointStore;
   readonly deliveries: DeliveryStore;
   readonly resends: ResendStore;
+  readonly sender: EventSender;
+  readonly tracer?: Tracer | undefined;
   /** Between 0 and 1, for jitter. */
   readonly random: () => number;
   /** The delay after the first failed attempt. Tests that trigger attempts themselves set a longer one. */
@@ -62,7 +66,7 @@ export interface RecordedBatch {
  * to it: another one holds the lease, the position went back, or the endpoint is deleted.
  */
 export function recordDeliveries(
-  { database, endpoints, deliveries, resends, random, retryDelayMs }: RecordParts,
+  { database, endpoints, deliveries, resends, random, retryDelayMs }: DeliveryContext,
   endpoint: EventEndpoint,
   { owner, position, readPosition, ended, waiting, isEnding }: DeliveryBatch,
 ): Promise<RecordedBatch | undefined> {

@@ -229,7 +229,7 @@ export class EndpointService {
   async #positionOf(eventId: string): Promise<number> {
     const { database, events } = this.#parts;
     const source = { field: 'body.after', toStart: 'send null' } as const;
-    return (await locateEvent({ database, store: events }, eventId, source)).position;
+    return (await locateEvent(database, events, eventId, source)).position;
   }
 
   async #checkUrl(text: string): Promise<void> {

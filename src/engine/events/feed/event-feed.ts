@@ -61,7 +61,7 @@ export class EventFeed {
   /** The position of the event with this id. Without an id, the position before the first event. */
   async locate(id: string | undefined, field: string): Promise<FeedStart> {
     if (id === undefined) return beforeAllEvents;
-    return locateEvent({ database: this.#database, store: this.#store }, id, {
+    return locateEvent(this.#database, this.#store, id, {
       field,
       toStart: 'leave it out',
     });

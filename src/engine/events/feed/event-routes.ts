@@ -118,7 +118,7 @@ export function registerEventRoutes(app: FastifyInstance, parts: EventRouteParts
   const { feed, metrics, names } = parts;
   const knownTypes = new Set(names.types);
   const limits = { ...streamLimits, ...parts.limits };
-  const streams = new EventStreams({ ...parts, limits });
+  const streams = new EventStreams(parts, parts.feed, limits);
   const waiting = new OpenReaders({ max: waitingMax, keyCheckMs: limits.keyCheckMs });
   app.addHook('preClose', async () => {
     streams.end();

@@ -18,8 +18,8 @@ async function* readStream(isValid: () => Promise<boolean>): AsyncGenerator<stri
   const metrics = createMetrics({ eventTypes: [], mirrors: [] });
   const limits = { ...streamLimits, heartbeatMs: 1, keyCheckMs: hour };
   // Only what a stream without events uses of the feed, of its parts and of the service around it.
-  const parts = { feed, logger: app.log, metrics, limits } as unknown;
-  const streams = new EventStreams(parts as ConstructorParameters<typeof EventStreams>[0]);
+  const parts = [{ logger: app.log, metrics }, feed, limits] as unknown;
+  const streams = new EventStreams(...(parts as ConstructorParameters<typeof EventStreams>));
   app.decorate('openRequests', { leave: () => {} } as unknown as (typeof app)['openRequests']);
   app.decorate('logRequest', () => {});
   app.decorateRequest('caller');

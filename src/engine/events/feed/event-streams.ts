@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Logger } from '#core/platform/logger.ts';
-import type { Metrics } from '#core/platform/metrics.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { endWithKey, keyEnded, type OpenReader, OpenReaders } from '#http/load/open-readers.ts';
 import type { EventSelection } from '../event.ts';
 import type { EventFeed, FollowedPlace } from './event-feed.ts';
@@ -44,27 +43,24 @@ interface Stream {
   passedId: string | undefined;
 }
 
-interface StreamsParts {
-  readonly feed: EventFeed;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly limits: StreamLimits;
-}
-
 /** Serves the feed as server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html */
 export class EventStreams {
-  readonly #parts: StreamsParts;
+  readonly #context: Pick<Platform, 'logger' | 'metrics'>;
+  readonly #feed: EventFeed;
+  readonly #limits: StreamLimits;
   readonly #readers: OpenReaders;
   readonly #streams = new Set<Stream>();
   readonly #heartbeat: NodeJS.Timeout;
 
-  constructor(parts: StreamsParts) {
-    this.#parts = parts;
-    this.#readers = new OpenReaders({ max: parts.limits.streamsMax, keyCheckMs: parts.limits.keyCheckMs });
+  constructor(context: Pick<Platform, 'logger' | 'metrics'>, feed: EventFeed, limits: StreamLimits) {
+    this.#context = context;
+    this.#feed = feed;
+    this.#limits = limits;
+    this.#readers = new OpenReaders({ max: limits.streamsMax, keyCheckMs: limits.keyCheckMs });
     const beat = () => {
       for (const stream of this.#streams) void sendHeartbeat(stream);
     };
-    this.#heartbeat = setInterval(beat, parts.limits.heartbeatMs).unref();
+    this.#heartbeat = setInterval(beat, limits.heartbeatMs).unref();
   }
 
   /** False if this process has too many streams: nothing was sent. Throws if the caller has too many. */
@@ -91,10 +87,10 @@ export class EventStreams {
       passedId: undefined,
     };
     this.#streams.add(stream);
-    this.#parts.metrics.eventStreams.set(this.#streams.size);
+    this.#context.metrics.eventStreams.set(this.#streams.size);
     response.on('close', () => {
       this.#streams.delete(stream);
-      this.#parts.metrics.eventStreams.set(this.#streams.size);
+      this.#context.metrics.eventStreams.set(this.#streams.size);
       request.server.logRequest(request, reply);
     });
     void this.#run(stream, after, selection);
@@ -108,7 +104,7 @@ export class EventStreams {
   }
 
   async #run(stream: Stream, after: FeedPoint, selection: EventSelection): Promise<void> {
-    const { logger } = this.#parts;
+    const { logger } = this.#context;
     const { response, reader, request } = stream;
     const { signal } = reader.controller;
     let place: FollowedPlace | undefined = after;
@@ -134,7 +130,7 @@ export class EventStreams {
   ): Promise<FollowedPlace | undefined> {
     const next = await this.#readNext(stream, after, selection);
     if (next !== undefined && !(await this.#send(stream, next))) {
-      this.#parts.logger.info({ requestId: stream.request.id }, 'slow reader of events disconnected');
+      this.#context.logger.info({ requestId: stream.request.id }, 'slow reader of events disconnected');
       stream.response.destroy();
     }
     return next?.place;
@@ -146,16 +142,15 @@ export class EventStreams {
     after: FollowedPlace,
     selection: EventSelection,
   ): Promise<Next | undefined> {
-    const { feed, limits } = this.#parts;
     const { signal } = stream.reader.controller;
     const { openRequests } = stream.request.server;
-    const batch = await feed.next(after, selection, stream.batchSize, signal, (read) =>
+    const batch = await this.#feed.next(after, selection, stream.batchSize, signal, (read) =>
       openRequests.giveWay(read),
     );
     if (batch === undefined) return undefined;
     const { events, last, position, history, isAtEnd } = batch;
     if (events.length > 0 || last !== undefined)
-      stream.batchSize = Math.min(limits.batchMax, sizeOfNext(events));
+      stream.batchSize = Math.min(this.#limits.batchMax, sizeOfNext(events));
     const isPassed = last !== undefined && last.position !== events.at(-1)?.position;
     return {
       messages: Buffer.from(events.map(({ message }) => message).join('')),
@@ -174,7 +169,7 @@ export class EventStreams {
     if (bytes === 0 || response.write(messages)) return true;
     const cut = () => void response.destroy();
     const release = request.server.unsentResponses.hold(request, { bytes, cut });
-    const isDrained = await drained(response, reader.controller.signal, this.#parts.limits.slowReaderMs);
+    const isDrained = await drained(response, reader.controller.signal, this.#limits.slowReaderMs);
     release();
     return isDrained;
   }

@@ -3,11 +3,6 @@ import type { Database } from '#core/platform/postgres.ts';
 import { type FeedStart, parseEventId } from './event-id.ts';
 import type { EventStore } from './event-store.ts';
 
-interface Parts {
-  readonly database: Database;
-  readonly store: Pick<EventStore, 'findPlace' | 'oldestWeekMs'>;
-}
-
 /** Names the field that contains the id, and says how to start with the oldest event instead. */
 interface Source {
   readonly field: string;
@@ -19,7 +14,8 @@ interface Source {
  * event that was lost in a failover or a restore still has its position: no other event gets it.
  */
 export async function locateEvent(
-  { database, store }: Parts,
+  database: Database,
+  store: Pick<EventStore, 'findPlace' | 'oldestWeekMs'>,
   id: string,
   { field, toStart }: Source,
 ): Promise<FeedStart> {
