@@ -5,8 +5,10 @@ import { type Found, nothing } from '#engine/search/search.ts';
 import { byIds, type SearchSource } from '#engine/search/search-source.ts';
 import type { EventReading, EventRule, RefreshTarget } from '#engine/sync/event-rule.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
-import { registerSubscriptionPreviewRoutes } from './changes/subscription-preview-routes.ts';
-import { registerSubscriptionUpdateRoutes } from './changes/subscription-update-routes.ts';
+import {
+  registerSubscriptionPreviewRoutes,
+  registerSubscriptionUpdateRoutes,
+} from './changes/subscription-change-routes.ts';
 import { registerEntitlementRoutes } from './entitlements/entitlement-routes.ts';
 import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { registerSubscriptionPaymentRoutes } from './paying/subscription-payment-routes.ts';

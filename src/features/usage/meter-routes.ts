@@ -1,15 +1,67 @@
 import type { FastifyInstance } from 'fastify';
+import type { Static } from 'typebox';
+import { type Meter, meterKeyPattern, meterResets } from '#core/model/meter.ts';
+import { Type } from '#core/platform/schemas.ts';
 import { ApiRoutes } from '#http/api-routes.ts';
-import { body, CursorQuery, response } from '#http/docs/api-schema.ts';
 import {
-  CreateBody,
-  meterExample as example,
-  MeterListSchema,
-  MeterSchema,
-  UpdateBody,
-} from './meter-schema.ts';
+  body,
+  CursorQuery,
+  DateTime,
+  Id,
+  IdempotencyKey,
+  Name,
+  NextCursor,
+  response,
+} from '#http/docs/api-schema.ts';
+import { component } from '#http/docs/components.ts';
 import type { MeterService } from './meter-service.ts';
-import { meterView } from './meter-view.ts';
+
+const Key = Type.String({
+  pattern: meterKeyPattern,
+  description:
+    'The name of the meter in usage events, and of the feature of a plan that limits it: 1 to 64 lower-case letters, ' +
+    'digits, `_`, `.` and `-`. No two meters have the same one.',
+});
+const Resets = Type.Enum([...meterResets], {
+  description:
+    'When a window ends and counting begins again. `period`: with the period of the subscription. `month`: every month ' +
+    'from the start of the period, for longer periods.',
+});
+
+const MeterSchema = component('Meter', {
+  id: Id,
+  key: Key,
+  name: Name,
+  resets: Resets,
+  active: Type.Boolean({ description: 'False once it is archived. Then its usage is rejected.' }),
+  createdAt: DateTime,
+  updatedAt: DateTime,
+});
+
+const MeterListSchema = component('MeterList', {
+  data: Type.Array(MeterSchema),
+  nextCursor: NextCursor,
+});
+
+const CreateBody = Type.Object(
+  { key: Key, name: Name, resets: Resets, idempotencyKey: Type.Optional(IdempotencyKey) },
+  { title: 'NewMeter', additionalProperties: false },
+);
+
+const UpdateBody = Type.Object(
+  { name: Type.Optional(Name), idempotencyKey: Type.Optional(IdempotencyKey) },
+  { title: 'MeterChange', additionalProperties: false },
+);
+
+const example: Static<typeof MeterSchema> = {
+  id: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
+  key: 'api_calls',
+  name: 'API calls',
+  resets: 'period',
+  active: true,
+  createdAt: '2026-11-15T09:30:00.000Z',
+  updatedAt: '2026-11-15T09:30:00.000Z',
+};
 
 const path = '/api/v1/meters';
 
@@ -66,4 +118,17 @@ export function registerMeterRoutes(app: FastifyInstance, meters: MeterService):
     response: { 200: response('The meter.', MeterSchema, example) },
     run: async ({ params }) => meterView(await meters.read(params.id)),
   });
+}
+
+/** A meter as the API shows it. */
+function meterView({ id, key, name, resets, active, createdAt, updatedAt }: Meter) {
+  return {
+    id,
+    key,
+    name,
+    resets,
+    active,
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  };
 }

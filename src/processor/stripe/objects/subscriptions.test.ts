@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { mapSubscriptionInvoice, mapToPay } from './subscription-to-pay.ts';
+import { mapSubscriptionInvoice, mapToPay } from './subscriptions.ts';
 
 const asOf = { earliest: new Date(1_000_000), latest: new Date(2_000_000) };
 

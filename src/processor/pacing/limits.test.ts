@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentedLimits } from './documented-limits.ts';
-import { LearnedLimit } from './learned-limit.ts';
-import { Limits, type RateLimit } from './limits.ts';
+import { LearnedLimit, Limits, type RateLimit } from './limits.ts';
 
 test('a refusal lowers a limit by a call, a second of them by a tenth, and it rises again slowly', () => {
   const limit = new LearnedLimit({ stated: 100, documented: 25 });
