@@ -1,7 +1,6 @@
 import type { Cache } from '#core/platform/cache.ts';
 import { withDeadline } from '#core/platform/deadline.ts';
 import { Shutdown } from '#core/platform/shutdown.ts';
-import { AccountStore } from '#processor/account/account-store.ts';
 import { compareAccount } from '#processor/account/compare-account.ts';
 import type { BeforeCall } from '#processor/port/processor.ts';
 import type { Services } from '#runtime/composition/compose-services.ts';
@@ -32,8 +31,7 @@ export async function withServices<T>(
   return withShutdown(call, async (start) => {
     const { services, database, processor } = await joinServices(start, beforeCall);
     return work(services, async (options) => {
-      const parts = { database, store: new AccountStore(), logger: start.logger };
-      const difference = await compareAccount(parts, processor, options);
+      const difference = await compareAccount({ database, logger: start.logger }, processor, options);
       if (difference !== undefined) throw new Error(difference);
     });
   });

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { Database } from '#core/platform/postgres.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
-import { AccountStore } from '../../src/processor/account/account-store.ts';
 import { compareAccount } from '../../src/processor/account/compare-account.ts';
 import { startAdapter } from '../processor/adapter.ts';
 import { connectProcessor, type SandboxFault } from '../support/backend.ts';
@@ -224,12 +223,7 @@ test('processes that meet different accounts at first contact agree on one, and 
   const ids = ['acct_1', 'acct_2', 'acct_3', 'acct_4'];
   const sandboxes = await Promise.all(ids.map((id) => stage.sandbox(id)));
   const differences = await Promise.all(
-    sandboxes.map(({ url }) =>
-      compareAccount(
-        { database, store: new AccountStore(), logger },
-        startAdapter(t, new URL(url)).processor,
-      ),
-    ),
+    sandboxes.map(({ url }) => compareAccount({ database, logger }, startAdapter(t, new URL(url)).processor)),
   );
   const [row] = await stage.sql(remembered);
   assert.deepEqual(

@@ -3,6 +3,7 @@ import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import type { OwnerLock } from './owner-lock.ts';
 import type { Database } from './postgres.ts';
+import type { Tracer } from './tracing.ts';
 
 /** What most classes get. A narrower type says that a class needs less. */
 export interface Platform {
@@ -11,4 +12,6 @@ export interface Platform {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly ownerLock: OwnerLock;
+  /** Undefined if nothing is traced. */
+  readonly tracer?: Tracer | undefined;
 }

@@ -8,7 +8,7 @@ import {
 import { runWithCause } from '#core/platform/cause.ts';
 import { inLanes } from '#core/platform/lanes.ts';
 import { isOutage, type Transaction } from '#core/platform/postgres.ts';
-import { endAfter, type Tracer } from '#core/platform/tracing.ts';
+import { endAfter } from '#core/platform/tracing.ts';
 import { UnmappableError } from '#processor/port/event-facts.ts';
 import type { Mirror, MirrorContext } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
@@ -42,13 +42,6 @@ const concurrentRefreshesMax = 8;
 /** Enough for an operator. Longer messages come from the database, which quotes the statement. */
 const errorLengthMax = 500;
 
-interface ApplierParts extends MirrorContext {
-  readonly queue: EventQueue;
-  readonly mirrors: MirrorsBySubject;
-  readonly rules: readonly EventRule[];
-  readonly tracer?: Tracer | undefined;
-}
-
 interface AppliedReceipts {
   /** The new events. */
   readonly stored: StoredStates;
@@ -69,18 +62,27 @@ interface AppliedBatch extends BatchResult {
 
 /** Applies events to the mirrors: those in the inbox, and those that are just received. */
 export class EventApplier {
-  readonly #parts: ApplierParts;
+  readonly #context: MirrorContext;
+  readonly #queue: EventQueue;
+  readonly #mirrors: MirrorsBySubject;
   readonly #batches: BatchApplier;
 
-  constructor(parts: ApplierParts) {
-    this.#parts = parts;
-    this.#batches = new BatchApplier(parts, parts.mirrors, parts.rules);
+  constructor(
+    context: MirrorContext,
+    queue: EventQueue,
+    mirrors: MirrorsBySubject,
+    rules: readonly EventRule[],
+  ) {
+    this.#context = context;
+    this.#queue = queue;
+    this.#mirrors = mirrors;
+    this.#batches = new BatchApplier(context, mirrors, rules);
   }
 
   /** Whether the inbox has an event that is due. */
   hasDue(): Promise<boolean> {
-    const { database, queue } = this.#parts;
-    return queue.hasDue(database);
+    const { database } = this.#context;
+    return this.#queue.hasDue(database);
   }
 
   /** Applies a batch of due events, waits for its refreshes, and returns the number of events. */
@@ -95,15 +97,15 @@ export class EventApplier {
    * does not delay events that need no refresh.
    */
   startBatch(): Promise<StartedBatch> {
-    return endAfter(this.#parts.tracer?.start('apply webhook events'), () => this.#startBatch());
+    return endAfter(this.#context.tracer?.start('apply webhook events'), () => this.#startBatch());
   }
 
   async #startBatch(): Promise<StartedBatch> {
-    const { queue, metrics } = this.#parts;
+    const { metrics } = this.#context;
     let events: readonly WebhookEvent[] = [];
     try {
       const batch = await this.#apply(async (tx) => {
-        events = await queue.claim(tx, batchMax);
+        events = await this.#queue.claim(tx, batchMax);
         if (events.length > 0) metrics.webhookBatchSize.observe(events.length);
         return events;
       });
@@ -144,11 +146,10 @@ export class EventApplier {
     received: readonly ReceivedEvent[],
     leaseMs: number,
   ): Promise<BatchResult & { readonly stored: Promise<StoredStates> }> {
-    const { queue } = this.#parts;
     const inOrder = received.toSorted((a, b) => a.row.createdAt.getTime() - b.row.createdAt.getTime());
     return this.#batches.transact(
       async (tx, apply) => {
-        const finding = queue.findStored(
+        const finding = this.#queue.findStored(
           tx,
           received.map(({ row }) => row),
         );
@@ -163,7 +164,7 @@ export class EventApplier {
         if (isAlone && (await finding).size > 0) throw alreadyStored;
         const processed = new Set(outcomes.filter(isProcessed).map(({ event }) => event.id));
         const refreshed = new Set(refreshes.map(({ event }) => event.id));
-        const stored = queue.insert(
+        const stored = this.#queue.insert(
           tx,
           fresh.map(({ row }) => {
             if (processed.has(row.id)) return { ...row, state: 'processed', attempts: 1 };
@@ -188,7 +189,7 @@ export class EventApplier {
       const [first] = half;
       if (first === undefined) continue;
       try {
-        await this.#finish(await this.#apply((tx) => this.#parts.queue.claimAgain(tx, half)));
+        await this.#finish(await this.#apply((tx) => this.#queue.claimAgain(tx, half)));
       } catch (error) {
         if (isOutage(error)) throw error;
         if (half.length > 1) await this.#applyHalves(half);
@@ -198,7 +199,6 @@ export class EventApplier {
   }
 
   #apply(claim: (tx: Transaction) => Promise<readonly WebhookEvent[]>): Promise<AppliedBatch> {
-    const { queue } = this.#parts;
     return this.#batches.transact(async (tx, apply) => {
       const unreadable: EventOutcome[] = [];
       const readings: EventReading[] = [];
@@ -214,7 +214,7 @@ export class EventApplier {
       const leases = applied.refreshes.map(({ event }) =>
         pending(event, Math.max(event.attempts, 1), refreshLeaseMs, null),
       );
-      const settled = queue.settle(tx, [...outcomes.map(settlementOf), ...leases]);
+      const settled = this.#queue.settle(tx, [...outcomes.map(settlementOf), ...leases]);
       // If this fails, the transaction fails with the same error.
       settled.catch(() => {});
       return { outcomes, settled, refreshes: applied.refreshes };
@@ -222,11 +222,11 @@ export class EventApplier {
   }
 
   #read(event: WebhookEvent): EventReading | EventOutcome {
-    const { processor } = this.#parts;
+    const { processor } = this.#context;
     try {
       const read = processor.readEvent(event.payload);
       if (read.subject === 'none') return outcomeOf(event, false);
-      return { event, ...read, keys: keysOf(this.#parts.mirrors, read) };
+      return { event, ...read, keys: keysOf(this.#mirrors, read) };
     } catch (error) {
       if (!(error instanceof UnmappableError)) throw error;
       // A retry does not help. Till keeps the event, and a release that understands it can replay it.
@@ -237,11 +237,11 @@ export class EventApplier {
   #readReceived({ row, content, receivedAt }: ReceivedEvent): EventReading {
     const { id, type, objectId, createdAt } = row;
     const event = { id, type, objectId, createdAt, attempts: 0, receivedAt };
-    return { event, ...content, keys: keysOf(this.#parts.mirrors, content) };
+    return { event, ...content, keys: keysOf(this.#mirrors, content) };
   }
 
   async #finish({ outcomes, settled, refreshes }: AppliedBatch): Promise<void> {
-    const { metrics, logger } = this.#parts;
+    const { metrics, logger } = this.#context;
     const newIds = await settled;
     countOutcomes(
       metrics,
@@ -264,7 +264,7 @@ export class EventApplier {
         const name = `${target.subject} ${target.key}`;
         const response =
           responses.get(name) ??
-          runWithCause(causeOfEvent(this.#parts.processor, { event, write }, [target.key]), () =>
+          runWithCause(causeOfEvent(this.#context.processor, { event, write }, [target.key]), () =>
             this.#settleByRefresh(target),
           );
         responses.set(name, response);
@@ -279,7 +279,7 @@ export class EventApplier {
 
   /** False if the object does not belong to Till. */
   async #settleByRefresh({ subject, key }: RefreshTarget): Promise<boolean> {
-    const mirror: Mirror<never> = this.#parts.mirrors[subject];
+    const mirror: Mirror<never> = this.#mirrors[subject];
     let isOurs = true;
     let late: readonly string[] = [];
     const isSettled = await untilSettled(async () => {
@@ -294,7 +294,7 @@ export class EventApplier {
   }
 
   async #retryLater(event: EventToApply, error: unknown): Promise<void> {
-    const { database, queue, logger } = this.#parts;
+    const { database, logger } = this.#context;
     const reason = (error instanceof Error ? error.message : String(error)).slice(0, errorLengthMax);
     const attempts = event.attempts + 1;
     if (attempts >= attemptsMax) {
@@ -302,7 +302,7 @@ export class EventApplier {
       return;
     }
     const delayMs = retryAfterMs(attempts, Math.random());
-    await queue.settle(database, [pending(event, attempts, delayMs, reason)]);
+    await this.#queue.settle(database, [pending(event, attempts, delayMs, reason)]);
     logger.warn(
       { err: error, event: event.id, type: event.type, attempts, delayMs },
       'webhook event failed; retry scheduled',
@@ -310,8 +310,8 @@ export class EventApplier {
   }
 
   async #settleAlone(outcome: EventOutcome): Promise<void> {
-    const { database, queue, metrics, logger } = this.#parts;
-    const newIds = await queue.settle(database, [settlementOf(outcome)]);
+    const { database, metrics, logger } = this.#context;
+    const newIds = await this.#queue.settle(database, [settlementOf(outcome)]);
     if (newIds.has(outcome.event.id)) countOutcomes(metrics, logger, [outcome]);
   }
 }

@@ -8,15 +8,10 @@ import type { IdempotencyService } from '#engine/idempotency/idempotency-service
 import { type LocalOperation, localOperation } from '#engine/idempotency/local-operation.ts';
 import type { OperationResult } from '#engine/idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '#engine/mirrors/id-cursor.ts';
-import type { MeterStore, NewMeter } from './meter-store.ts';
+import { MeterStore, type NewMeter } from './meter-store.ts';
 
 /** Entitlements show every active meter, and every batch of usage reads all of them. */
 const metersMax = 100;
-
-interface MeterParts extends Pick<Platform, 'database' | 'clock'> {
-  readonly store: MeterStore;
-  readonly idempotency: IdempotencyService;
-}
 
 interface RenameRequest {
   readonly meterId: string;
@@ -28,16 +23,19 @@ export class MeterService {
   /** The sweeper also uses these. */
   readonly creation: LocalOperation<NewMeter, Meter>;
   readonly updating: LocalOperation<RenameRequest, Meter>;
-  readonly #parts: MeterParts;
+  readonly #context: Platform;
+  readonly #store = new MeterStore();
+  readonly #idempotency: IdempotencyService;
 
-  constructor(parts: MeterParts) {
-    this.#parts = parts;
+  constructor(context: Platform, idempotency: IdempotencyService) {
+    this.#context = context;
+    this.#idempotency = idempotency;
     const read = (id: string) => this.read(id);
     this.creation = localOperation({
       name: 'meters.create',
       parentIdOf: () => null,
       // Checked before any write. Of two concurrent requests, the transaction decides.
-      check: ({ key }) => this.#refuse(this.#parts.database, key),
+      check: ({ key }) => this.#refuse(this.#context.database, key),
       write: (tx, id, request) => this.#insert(tx, id, request),
       read,
     });
@@ -51,7 +49,7 @@ export class MeterService {
   }
 
   create(meter: NewMeter, key: IdempotencyKey | undefined): Promise<OperationResult<Meter>> {
-    return this.#parts.idempotency.run(this.creation, meter, key);
+    return this.#idempotency.run(this.creation, meter, key);
   }
 
   update(
@@ -59,54 +57,49 @@ export class MeterService {
     { name }: { readonly name?: string | undefined },
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Meter>> {
-    return this.#parts.idempotency.run(
-      this.updating,
-      { meterId, ...(name === undefined ? {} : { name }) },
-      key,
-    );
+    return this.#idempotency.run(this.updating, { meterId, ...(name === undefined ? {} : { name }) }, key);
   }
 
   /** Archiving it again changes nothing. */
   archive(id: string): Promise<Meter> {
-    const { database, store, clock } = this.#parts;
+    const { database, clock } = this.#context;
     return database.transaction(async (tx) => {
-      const meter = requireFound('meter', await store.archive(tx, id, clock.now()));
+      const meter = requireFound('meter', await this.#store.archive(tx, id, clock.now()));
       auditOperation(tx);
       return meter;
     });
   }
 
   async read(id: string): Promise<Meter> {
-    const { database, store } = this.#parts;
-    return requireFound('meter', await store.find(database, id));
+    const { database } = this.#context;
+    return requireFound('meter', await this.#store.find(database, id));
   }
 
   list(page: { readonly cursor?: string | undefined; readonly limit: number }): Promise<IdCursorPage<Meter>> {
-    const { database, store } = this.#parts;
-    return pageById('meters', page, (before, count) => store.list(database, before, count));
+    const { database } = this.#context;
+    return pageById('meters', page, (before, count) => this.#store.list(database, before, count));
   }
 
   async #insert(tx: Transaction, id: string, meter: NewMeter): Promise<Meter> {
-    const { store, clock } = this.#parts;
-    await store.lockCreation(tx);
-    const count = await store.countActive(tx);
-    const inserted = count < metersMax ? await store.insert(tx, id, meter, clock.now()) : undefined;
+    const { clock } = this.#context;
+    await this.#store.lockCreation(tx);
+    const count = await this.#store.countActive(tx);
+    const inserted = count < metersMax ? await this.#store.insert(tx, id, meter, clock.now()) : undefined;
     if (inserted !== undefined) return inserted;
     // Another process may have finished the same request.
-    const existing = await store.find(tx, id);
+    const existing = await this.#store.find(tx, id);
     if (existing !== undefined) return existing;
     await this.#refuse(tx, meter.key);
     throw new Error('a meter was not inserted although its key is free');
   }
 
   async #refuse(db: Queryable, key: string): Promise<void> {
-    const { store } = this.#parts;
-    if ((await store.findByKey(db, key)) !== undefined)
+    if ((await this.#store.findByKey(db, key)) !== undefined)
       throw new Failure(
         'meter_key_taken',
         'Another meter has this key. Use that meter, or choose another key.',
       );
-    if ((await store.countActive(db)) < metersMax) return;
+    if ((await this.#store.countActive(db)) < metersMax) return;
     throw new Failure(
       'too_many_meters',
       `There are ${metersMax} active meters, which is the maximum. Archive one that you do not use any more.`,
@@ -114,8 +107,8 @@ export class MeterService {
   }
 
   async #rename(tx: Transaction, { meterId, name }: RenameRequest): Promise<Meter> {
-    const { store, clock } = this.#parts;
-    if (name === undefined) return requireFound('meter', await store.find(tx, meterId));
-    return requireFound('meter', await store.rename(tx, meterId, name, clock.now()));
+    const { clock } = this.#context;
+    if (name === undefined) return requireFound('meter', await this.#store.find(tx, meterId));
+    return requireFound('meter', await this.#store.rename(tx, meterId, name, clock.now()));
   }
 }

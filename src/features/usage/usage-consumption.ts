@@ -19,7 +19,7 @@ import {
   windowKey,
 } from './usage-batch.ts';
 import { type ReachedLimit, reportReached } from './usage-limits.ts';
-import type { UsageParts } from './usage-service.ts';
+import type { UsageContext } from './usage-service.ts';
 import type { ChangedCounter, NewUsage, StoredUsage } from './usage-store.ts';
 
 /**
@@ -37,18 +37,18 @@ interface Item extends TimedUsage {
 
 /** Checks and counts in one step. Concurrent requests share their statements. */
 export class UsageConsumption {
-  readonly #parts: UsageParts;
+  readonly #context: UsageContext;
   readonly #shared: SharedStatement<Item, Outcome>;
 
-  constructor(parts: UsageParts) {
-    this.#parts = parts;
+  constructor(context: UsageContext) {
+    this.#context = context;
     this.#shared = new SharedStatement({ run: (items) => this.#run(items), runningMax });
   }
 
   /** Counts the quantity only if it fits into the window of `at`. */
   async consume(application: string, event: GivenUsage): Promise<Consumption> {
     const at = instantOf(event);
-    const { from, to } = await timeRange(this.#parts, at, lateMax);
+    const { from, to } = await timeRange(this.#context, at, lateMax);
     if (at < from) throw invalidRequest('body.at', 'must be at most an hour ago');
     if (at > to) throw invalidRequest('body.at', 'must be at most 5 minutes ahead');
     const outcome = await this.#shared.add({ application, event, at, cause: currentCause() });
@@ -57,15 +57,15 @@ export class UsageConsumption {
   }
 
   async #run(items: readonly Item[]): Promise<readonly Outcome[]> {
-    const { entitlements, metrics } = this.#parts;
+    const { entitlements, metrics } = this.#context;
     const subjectOf = await findSubjects(
-      this.#parts,
+      this.#context,
       items.map(({ event }) => event),
       (ids) => entitlements.findTermsWithUsage(ids),
     );
     const subjects = items.map((item) => ({ ...item, ...subjectOf(item.event) }));
     const found = subjects.flatMap((one) => ('customer' in one ? [one] : []));
-    const batch = new UsageBatch(await findPastPeriods(this.#parts, found));
+    const batch = new UsageBatch(await findPastPeriods(this.#context, found));
     const wanted = subjects.map((one) =>
       'customer' in one ? wantedOf(one, one, batch.windowFor(one.customer, one.meter, one.at)) : one.code,
     );
@@ -89,7 +89,7 @@ export class UsageConsumption {
     const outcomes = new Map(await this.#refuse(wanted.filter((one) => !isFitting(one))));
     let left = wanted.filter(isFitting);
     while (left.length > 0) {
-      for (const [one, outcome] of await admit(this.#parts, withoutConflicts(left)))
+      for (const [one, outcome] of await admit(this.#context, withoutConflicts(left)))
         outcomes.set(one, outcome);
       left = left.filter((one) => !outcomes.has(one));
     }
@@ -98,7 +98,7 @@ export class UsageConsumption {
 
   /** The counters were read earlier, so a quantity that they contain already is found here. */
   async #refuse(wanted: readonly Wanted[]): Promise<readonly (readonly [Wanted, Outcome])[]> {
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     const stored = wanted.length === 0 ? [] : await store.find(database, wanted.map(keyOf));
     const known = new Map(stored.map((row) => [keyText(row), row]));
     return wanted.map((one) => {
@@ -171,8 +171,8 @@ type Outcome = Consumption | Failure;
  * added first, in one statement, because usually all fit. Quantities that do not fit are removed again before the
  * commit.
  */
-function admit(parts: UsageParts, wanted: readonly Wanted[]): Promise<ReadonlyMap<Wanted, Outcome>> {
-  const { database, store, clock } = parts;
+function admit(context: UsageContext, wanted: readonly Wanted[]): Promise<ReadonlyMap<Wanted, Outcome>> {
+  const { database, store, clock } = context;
   const windows = [...new Map(wanted.map(({ window }) => [windowKey(window), window])).values()];
   const places = new Map(windows.map((window, place) => [windowKey(window), place]));
   const events = wanted.map(({ application, id, at, quantity, window }) => ({
@@ -187,7 +187,7 @@ function admit(parts: UsageParts, wanted: readonly Wanted[]): Promise<ReadonlyMa
     const decided = decide(wanted, fresh, { stored, counters: openCounters(windows, counters) });
     if (decided.refused.length > 0) store.remove(tx, decided.refused.map(keyOf));
     if (decided.refused.length > 0) store.subtract(tx, sumsOf(decided.refused));
-    if (decided.reached.length > 0) reportReached(tx, parts, decided.reached);
+    if (decided.reached.length > 0) reportReached(tx, context, decided.reached);
     return decided.outcomes;
   });
 }

@@ -1,12 +1,12 @@
 import { Failure, invalidRequest } from '#core/errors.ts';
 import type { ProcessorClock } from '#core/platform/clock.ts';
 import { dayOf } from '#core/platform/day.ts';
-import type { Database } from '#core/platform/postgres.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import { decodeCursor, encodeCursor, type ListPosition } from '#engine/mirrors/list-cursor.ts';
 import { unknownCursor } from '#engine/mirrors/list-page.ts';
 import type { CustomerTerms, EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
-import type { MeterStore } from './meter-store.ts';
-import type { DayTotal, ListedUsage, UsageReadStore } from './usage-read-store.ts';
+import { MeterStore } from './meter-store.ts';
+import { type DayTotal, type ListedUsage, UsageReadStore } from './usage-read-store.ts';
 
 /** A leap year. Each day adds up its events, of which a busy customer may have many. */
 export const daysMax = 366;
@@ -14,14 +14,6 @@ export const daysDefault = 30;
 const dayMs = 86_400_000;
 /** The earliest day that can be sent. */
 const firstDay = '0001-01-01';
-
-interface ReadingParts {
-  readonly database: Database;
-  readonly store: UsageReadStore;
-  readonly meters: MeterStore;
-  readonly entitlements: EntitlementService;
-  readonly processorClock: ProcessorClock;
-}
 
 interface DayQuery {
   readonly customerId: string;
@@ -48,18 +40,24 @@ interface UsageEvent extends Omit<ListedUsage, 'meterId' | 'atMicros' | 'place'>
 
 /** Reads the usage of a customer. */
 export class UsageReading {
-  readonly #parts: ReadingParts;
+  readonly #context: Platform;
+  readonly #store = new UsageReadStore();
+  readonly #meters = new MeterStore();
+  readonly #entitlements: EntitlementService;
+  readonly #processorClock: ProcessorClock;
 
-  constructor(parts: ReadingParts) {
-    this.#parts = parts;
+  constructor(context: Platform, entitlements: EntitlementService, processorClock: ProcessorClock) {
+    this.#context = context;
+    this.#entitlements = entitlements;
+    this.#processorClock = processorClock;
   }
 
   /** The sums of days, in order, without days that have no events. */
   async totals({ meter, ...query }: DayQuery & { readonly meter: string }): Promise<readonly DayTotal[]> {
-    const { database, store } = this.#parts;
+    const { database } = this.#context;
     const customer = await this.#findCustomer(query.customerId);
     const meterId = await this.#findMeterId(meter);
-    return store.totals(database, {
+    return this.#store.totals(database, {
       customerId: customer.customerId,
       meterId,
       ...daysOf(query, await this.#nowMs()),
@@ -68,16 +66,22 @@ export class UsageReading {
 
   /** Events by their time, the latest first. */
   async list(query: EventQuery): Promise<{ data: readonly UsageEvent[]; nextCursor: string | null }> {
-    const { database, store, meters } = this.#parts;
+    const { database } = this.#context;
     const { customerId } = await this.#findCustomer(query.customerId);
     const meterId = query.meter === undefined ? null : await this.#findMeterId(query.meter);
     const listOf = ({ from, to }: Days) => JSON.stringify(['usage events', customerId, meterId, from, to]);
     const { days, position } = placeOf(query, await this.#nowMs(), listOf);
     const { limit } = query;
     // One row more than the page has shows whether there is a next page.
-    const rows = await store.list(database, { customerId, meterId, ...days, position, limit: limit + 1 });
+    const rows = await this.#store.list(database, {
+      customerId,
+      meterId,
+      ...days,
+      position,
+      limit: limit + 1,
+    });
     const last = rows.length > limit ? rows[limit - 1] : undefined;
-    const keys = await meters.findKeys(database, [...new Set(rows.map((row) => row.meterId))]);
+    const keys = await this.#meters.findKeys(database, [...new Set(rows.map((row) => row.meterId))]);
     return {
       data: rows
         .slice(0, limit)
@@ -93,21 +97,21 @@ export class UsageReading {
   }
 
   async #findCustomer(id: string): Promise<CustomerTerms> {
-    const [found] = await this.#parts.entitlements.findTerms({ ids: [id], externalIds: [] });
+    const [found] = await this.#entitlements.findTerms({ ids: [id], externalIds: [] });
     if (found === undefined) throw new Failure('not_found', 'No customer has this id. Check customerId.');
     return found;
   }
 
   /** Archived meters can be read too. */
   async #findMeterId(key: string): Promise<string> {
-    const { database, meters } = this.#parts;
-    const meter = await meters.findByKey(database, key);
+    const { database } = this.#context;
+    const meter = await this.#meters.findByKey(database, key);
     if (meter === undefined) throw new Failure('not_found', 'No meter has this key. Check meter.');
     return meter.id;
   }
 
   async #nowMs(): Promise<number> {
-    return (await this.#parts.processorClock.read()).getTime();
+    return (await this.#processorClock.read()).getTime();
   }
 }
 

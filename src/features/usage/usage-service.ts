@@ -25,7 +25,7 @@ import type { UsageStore } from './usage-store.ts';
 /** How long the ids of events are remembered. */
 const lateMax = 35n * 86_400_000_000n;
 
-export interface UsageParts extends Pick<Platform, 'database' | 'clock' | 'metrics'> {
+export interface UsageContext extends Pick<Platform, 'database' | 'clock' | 'metrics'> {
   readonly store: UsageStore;
   readonly periods: UsagePeriodStore;
   readonly meters: MeterStore;
@@ -59,10 +59,10 @@ interface RecordedUsage {
 
 /** Records the usage of customers. */
 export class UsageService {
-  readonly #parts: UsageParts;
+  readonly #context: UsageContext;
 
-  constructor(parts: UsageParts) {
-    this.#parts = parts;
+  constructor(context: UsageContext) {
+    this.#context = context;
   }
 
   /** Records the events of a batch that are valid and new. All of them are committed together, and counted once. */
@@ -70,7 +70,7 @@ export class UsageService {
     const events = given.map((event, index) => ({ event, index, at: instantOf(event) }));
     const { accepted, archived, rejected } = await this.#admit(events);
     const counted = await this.#findCounted(application, archived);
-    const past = await findPastPeriods(this.#parts, accepted);
+    const past = await findPastPeriods(this.#context, accepted);
     const batch = new UsageBatch(past);
     for (const one of accepted) batch.add(application, one, one.customer, one.meter);
     const { recorded, reused } = await this.#write(batch);
@@ -89,14 +89,14 @@ export class UsageService {
     events: readonly PlacedEvent[],
   ): Promise<{ accepted: FoundEvent[]; archived: FoundEvent[]; rejected: Rejection[] }> {
     const latest = events.reduce((max, { at }) => (at > max ? at : max), 0n);
-    const { from, to } = await timeRange(this.#parts, latest, lateMax);
+    const { from, to } = await timeRange(this.#context, latest, lateMax);
     const codeOf = (at: bigint): RejectionCode | undefined => {
       if (at < from) return 'too_old';
       return at > to ? 'in_future' : undefined;
     };
     const inTime = events.flatMap(({ event, at }) => (codeOf(at) === undefined ? event : []));
-    const subjectOf = await findSubjects(this.#parts, inTime, (ids) =>
-      this.#parts.entitlements.findTerms(ids),
+    const subjectOf = await findSubjects(this.#context, inTime, (ids) =>
+      this.#context.entitlements.findTerms(ids),
     );
     const accepted: FoundEvent[] = [];
     const archived: FoundEvent[] = [];
@@ -121,7 +121,7 @@ export class UsageService {
     archived: readonly FoundEvent[],
   ): Promise<readonly (readonly [FoundEvent, RejectionCode | 'duplicate'])[]> {
     if (archived.length === 0) return [];
-    const { database, store } = this.#parts;
+    const { database, store } = this.#context;
     const keys = archived.map(({ event: { id }, at }) => keyOf({ application, id, at }));
     const stored = new Map((await store.find(database, keys)).map((row) => [keyText(row), row]));
     return archived.map((one, place) => {
@@ -137,7 +137,7 @@ export class UsageService {
 
   /** `reused`: the indexes of events in the batch whose id was used for another event. */
   async #write(batch: UsageBatch): Promise<{ recorded: number; reused: readonly number[] }> {
-    const { database, store, clock } = this.#parts;
+    const { database, store, clock } = this.#context;
     if (batch.events.length === 0) return { recorded: 0, reused: [] };
     return database.transaction(async (tx) => {
       const { count, inserted, counters } = await store.add(tx, batch, 'reached', clock.now());
@@ -147,7 +147,7 @@ export class UsageService {
         const found = batch.windows[window];
         return found === undefined ? [] : [{ ...found, used: Number(used), cause }];
       });
-      if (reached.length > 0) reportReached(tx, this.#parts, reached);
+      if (reached.length > 0) reportReached(tx, this.#context, reached);
       return { recorded: count, reused };
     });
   }
@@ -164,7 +164,7 @@ export class UsageService {
     const fresh = new Set(inserted.map(([application, id, day]) => keyText({ application, id, day })));
     const keys = events.map(keyOf);
     const repeated = keys.filter((key) => !fresh.has(keyText(key)));
-    const stored = repeated.length === 0 ? [] : await this.#parts.store.find(tx, repeated);
+    const stored = repeated.length === 0 ? [] : await this.#context.store.find(tx, repeated);
     const first = new Map(stored.map((row) => [keyText(row), row]));
     return events.flatMap((event, place) => {
       const [key, window] = [keys[place], windows[event.window]];
@@ -178,7 +178,7 @@ export class UsageService {
 
   #count(results: Readonly<Record<'recorded' | 'duplicate' | 'rejected', number>>): void {
     for (const [result, count] of Object.entries(results))
-      this.#parts.metrics.usageEvents.inc({ result }, count);
+      this.#context.metrics.usageEvents.inc({ result }, count);
   }
 }
 

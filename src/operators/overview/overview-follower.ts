@@ -20,8 +20,8 @@ import {
   now,
 } from './cells.ts';
 import { type CountedMove, turnMovesOf } from './move.ts';
-import type { MoveStore } from './move-store.ts';
-import type { OverviewProgress, OverviewStore } from './overview-store.ts';
+import { MoveStore } from './move-store.ts';
+import { type OverviewProgress, OverviewStore } from './overview-store.ts';
 import { RowCounter } from './row-counter.ts';
 import { type AmountChange, amountChangesOf, keyOf, SubscriberMoves } from './subscription-moves.ts';
 
@@ -58,14 +58,6 @@ interface EventReader {
   ): Promise<readonly CountedEvent[]>;
 }
 
-interface FollowerParts extends Pick<Platform, 'database' | 'logger'> {
-  readonly store: OverviewStore;
-  readonly moves: Pick<MoveStore, 'add' | 'moveBackToToday'>;
-  readonly events: EventReader;
-  readonly kinds: readonly CountedKind[];
-  readonly timeZone: TimeZone;
-}
-
 /** The result of counting a batch of events. */
 interface CountedBatch {
   /** The number of events that were read. */
@@ -79,25 +71,31 @@ interface CountedBatch {
  * position changes in the transaction of the numbers, so a crash repeats nothing and skips nothing. See decision 0024.
  */
 export class OverviewFollower {
-  readonly #parts: FollowerParts;
-  readonly #kinds: KindsByType;
+  readonly #context: Platform;
+  readonly #store = new OverviewStore();
+  readonly #moves = new MoveStore();
+  readonly #events: EventReader;
+  readonly #timeZone: TimeZone;
+  readonly #kindsByType: KindsByType;
   readonly #counter: RowCounter;
 
-  constructor(parts: FollowerParts) {
-    this.#parts = parts;
-    this.#kinds = new Map(parts.kinds.map((kind) => [kind.type, kind]));
-    this.#counter = new RowCounter(parts.kinds, parts.store, parts.timeZone);
+  constructor(context: Platform, events: EventReader, kinds: readonly CountedKind[], timeZone: TimeZone) {
+    this.#context = context;
+    this.#events = events;
+    this.#timeZone = timeZone;
+    this.#kindsByType = new Map(kinds.map((kind) => [kind.type, kind]));
+    this.#counter = new RowCounter(kinds, this.#store, timeZone);
   }
 
   /** Whether all rows were counted with the days of the current time zone. */
   isCounted({ position, timeZone }: OverviewProgress): boolean {
-    return position !== null && timeZone === this.#parts.timeZone.name;
+    return position !== null && timeZone === this.#timeZone.name;
   }
 
   /** The background work: the first count of all rows, then all events. False if work is left. */
   async run(signal?: AbortSignal): Promise<boolean> {
-    const { database, store, logger } = this.#parts;
-    if (!this.isCounted(await store.progress(database))) {
+    const { database, logger } = this.#context;
+    if (!this.isCounted(await this.#store.progress(database))) {
       const startMs = performance.now();
       if ((await this.#countRows(signal)) === undefined) return false;
       logger.info({ durationMs: Math.round(performance.now() - startMs) }, 'overview counted from all rows');
@@ -114,8 +112,8 @@ export class OverviewFollower {
    * another process is counting all rows. False if there is more to count.
    */
   async catchUp(): Promise<boolean> {
-    const { database, events } = this.#parts;
-    const target = await events.drawn(database);
+    const { database } = this.#context;
+    const target = await this.#events.drawn(database);
     const endMs = performance.now() + requestTimeMsMax;
     for (let batches = 0; batches < batchesPerRequestMax; batches += 1) {
       const batch = await this.#countNext({ waits: true });
@@ -143,13 +141,13 @@ export class OverviewFollower {
    * them.
    */
   async #countRows(signal?: AbortSignal): Promise<number | undefined> {
-    const { database, store, moves, events, timeZone } = this.#parts;
+    const { database } = this.#context;
     // Before the snapshot, so that it contains every change up to here.
-    const { position: horizon } = await events.horizon(database);
+    const { position: horizon } = await this.#events.horizon(database);
     try {
       return await database.transaction(async (tx) => {
         await tx.query('set transaction isolation level repeatable read');
-        const progress = await store.lock(tx, { waits: false });
+        const progress = await this.#store.lock(tx, { waits: false });
         if (progress === undefined) return undefined;
         const position = progress.position ?? horizon;
         const difference = new CellSum();
@@ -157,13 +155,13 @@ export class OverviewFollower {
         difference.addAll(later.cells, -1);
         const isFirst = progress.position === null;
         await this.#counter.count({ tx, sum: difference, signal, later: later.amounts, isFirst });
-        difference.addAll(await store.readComputable(tx), -1);
+        difference.addAll(await this.#store.readComputable(tx), -1);
         const corrected = difference.all();
-        await store.moveToSnapshot(tx, position, timeZone.name);
-        await store.add(tx, corrected);
-        if (progress.timeZone !== timeZone.name) {
-          await store.moveBackToToday(tx, timeZone.name);
-          await moves.moveBackToToday(tx, timeZone.name);
+        await this.#store.moveToSnapshot(tx, position, this.#timeZone.name);
+        await this.#store.add(tx, corrected);
+        if (progress.timeZone !== this.#timeZone.name) {
+          await this.#store.moveBackToToday(tx, this.#timeZone.name);
+          await this.#moves.moveBackToToday(tx, this.#timeZone.name);
         }
         return corrected.length;
       });
@@ -180,9 +178,9 @@ export class OverviewFollower {
     const amounts = new Map<string, bigint>();
     for (let after = position, isMore = true; isMore; ) {
       const range = { after, upTo: positionMax, limit: eventsPerBatch };
-      const batch = await this.#parts.events.measure(tx, range);
+      const batch = await this.#events.measure(tx, range);
       for (const change of await this.#readChanges(tx, { after, upTo: batch.position })) {
-        cells.addChange(change, this.#parts.timeZone);
+        cells.addChange(change, this.#timeZone);
         for (const one of amountsOf(change))
           amounts.set(keyOf(one), (amounts.get(keyOf(one)) ?? 0n) + one.difference);
       }
@@ -194,24 +192,27 @@ export class OverviewFollower {
 
   /** Counts the next events. Undefined if another process changes the numbers, or the first count is missing. */
   async #countNext({ waits }: { readonly waits: boolean }): Promise<CountedBatch | undefined> {
-    const { database, store, events } = this.#parts;
+    const { database } = this.#context;
     try {
       return await database.transaction(async (tx) => {
         tx.send(`set local lock_timeout = '${lockTimeoutMs}ms'`);
-        const progress = await store.lock(tx, { waits });
+        const progress = await this.#store.lock(tx, { waits });
         if (progress === undefined || progress.position === null || !this.isCounted(progress))
           return undefined;
         const { position: after } = progress;
-        const { position: upTo } = await events.horizon(tx);
+        const { position: upTo } = await this.#events.horizon(tx);
         if (upTo <= after) return { size: 0, reached: after };
-        const { size, position, createdAt } = await events.measure(tx, {
+        const { size, position, createdAt } = await this.#events.measure(tx, {
           after,
           upTo,
           limit: eventsPerBatch,
         });
         if (createdAt === null) return { size, reached: upTo };
-        await store.add(tx, await this.#count(tx, await this.#readChanges(tx, { after, upTo: position })));
-        await store.move(tx, position, createdAt);
+        await this.#store.add(
+          tx,
+          await this.#count(tx, await this.#readChanges(tx, { after, upTo: position })),
+        );
+        await this.#store.move(tx, position, createdAt);
         return { size, reached: size < eventsPerBatch ? upTo : position };
       });
     } catch (error) {
@@ -222,11 +223,10 @@ export class OverviewFollower {
 
   /** Adds up what the changes add to the numbers, moves the subscribers, and stores each move. */
   async #count(tx: Queryable, changes: readonly CountedChange[]): Promise<readonly Cell[]> {
-    const { moves, timeZone } = this.#parts;
     const sum = new CellSum();
-    for (const change of changes) sum.addChange(change, timeZone);
-    const turns = changes.flatMap((change) => turnMovesOf(change, timeZone));
-    await moves.add(tx, [...turns, ...(await this.#moveSubscribers(tx, changes, sum))]);
+    for (const change of changes) sum.addChange(change, this.#timeZone);
+    const turns = changes.flatMap((change) => turnMovesOf(change, this.#timeZone));
+    await this.#moves.add(tx, [...turns, ...(await this.#moveSubscribers(tx, changes, sum))]);
     return sum.all();
   }
 
@@ -235,19 +235,18 @@ export class OverviewFollower {
     changes: readonly CountedChange[],
     sum: CellSum,
   ): Promise<readonly CountedMove[]> {
-    const { store, timeZone } = this.#parts;
     const moved = changes.flatMap((change) =>
       amountsOf(change).map((one) => ({ one, createdAtMs: change.createdAtMs })),
     );
     if (moved.length === 0) return [];
     const customerIds = [...new Set(moved.map(({ one }) => one.customerId))];
-    const subscribers = new SubscriberMoves(await store.findSubscribers(tx, customerIds));
+    const subscribers = new SubscriberMoves(await this.#store.findSubscribers(tx, customerIds));
     const moves = moved.map(({ one, createdAtMs }) => {
-      const { total, move } = subscribers.make(one, { now, day: timeZone.dayOf(createdAtMs) });
+      const { total, move } = subscribers.make(one, { now, day: this.#timeZone.dayOf(createdAtMs) });
       sum.addAll([total, move]);
       return { ...move, createdAtMs, subscriptionId: one.subscriptionId, customerId: one.customerId };
     });
-    await store.putSubscribers(tx, subscribers.changed());
+    await this.#store.putSubscribers(tx, subscribers.changed());
     return moves;
   }
 
@@ -255,10 +254,10 @@ export class OverviewFollower {
     tx: Queryable,
     range: { readonly after: number; readonly upTo: number },
   ): Promise<readonly CountedChange[]> {
-    const events = await this.#parts.events.readChanges(tx, range, [...this.#kinds.keys()]);
+    const events = await this.#events.readChanges(tx, range, [...this.#kindsByType.keys()]);
     return completeChanges(
       tx,
-      events.map((event) => changeOf(event, this.#kinds)).filter((change) => change !== undefined),
+      events.map((event) => changeOf(event, this.#kindsByType)).filter((change) => change !== undefined),
     );
   }
 }

@@ -8,23 +8,15 @@ import { type IdCursorPage, pageById, type WalkRequest } from '#engine/mirrors/i
 import { encodeCursor } from '#engine/mirrors/list-cursor.ts';
 import { readCursor } from '#engine/mirrors/list-page.ts';
 import { type CurrentSubscriber, type MoveName, metricsOfMoves, type StoredMove } from './move.ts';
-import type { MoveStore } from './move-store.ts';
+import { MoveStore } from './move-store.ts';
 import { type OverviewFollower, overviewPending } from './overview-follower.ts';
 import { addCounts, numbersOf } from './overview-numbers.ts';
 import { rangeBefore, rangeOf } from './overview-range.ts';
 import type { Overview, OverviewQuery } from './overview-schema.ts';
-import type { CellRange, OverviewProgress, OverviewStore } from './overview-store.ts';
+import { type CellRange, type OverviewProgress, OverviewStore } from './overview-store.ts';
 
 /** Cursors have microseconds. */
 const microsPerMs = 1_000n;
-
-interface OverviewParts extends Pick<Platform, 'database' | 'clock'> {
-  readonly store: OverviewStore;
-  readonly moves: MoveStore;
-  readonly follower: OverviewFollower;
-  readonly webhookEvents: { backlog(): Promise<WebhookBacklog> };
-  readonly timeZone: TimeZone;
-}
 
 interface MovesRequest extends WalkRequest {
   readonly move: MoveName;
@@ -35,10 +27,23 @@ interface MovesRequest extends WalkRequest {
 
 /** The numbers of the console's first page. */
 export class OverviewService {
-  readonly #parts: OverviewParts;
+  readonly #context: Platform;
+  readonly #store = new OverviewStore();
+  readonly #moves = new MoveStore();
+  readonly #follower: OverviewFollower;
+  readonly #webhookEvents: { backlog(): Promise<WebhookBacklog> };
+  readonly #timeZone: TimeZone;
 
-  constructor(parts: OverviewParts) {
-    this.#parts = parts;
+  constructor(
+    context: Platform,
+    follower: OverviewFollower,
+    webhookEvents: { backlog(): Promise<WebhookBacklog> },
+    timeZone: TimeZone,
+  ) {
+    this.#context = context;
+    this.#follower = follower;
+    this.#webhookEvents = webhookEvents;
+    this.#timeZone = timeZone;
   }
 
   async read({
@@ -47,25 +52,25 @@ export class OverviewService {
     compare,
     ...days
   }: Static<typeof OverviewQuery>): Promise<Overview> {
-    const { database, follower, webhookEvents, clock, timeZone } = this.#parts;
+    const { database, clock } = this.#context;
     const requestedAt = clock.now();
-    const today = timeZone.dayOf(requestedAt.getTime());
+    const today = this.#timeZone.dayOf(requestedAt.getTime());
     const range = rangeOf(days, today);
     const previous = compare === 'previous' ? rangeBefore(range) : undefined;
-    const isCurrent = await follower.catchUp();
+    const isCurrent = await this.#follower.catchUp();
     const wanted = { from: (previous ?? range).from, to: range.to, currency };
     const [{ progress, cells }, webhooks] = await Promise.all([
       // The numbers must include what has just been counted.
       database.read((db) => this.#readNumbers(db, wanted), { seesOwnCommits: true }),
-      webhookEvents.backlog(),
+      this.#webhookEvents.backlog(),
     ]);
-    if (!follower.isCounted(progress)) throw overviewPending();
+    if (!this.#follower.isCounted(progress)) throw overviewPending();
     const { since, asOf } = progress;
     const currencies = numbersOf(cells, { range, previous, interval, currency, since, today });
     return {
-      ...{ ...range, interval, timeZone: timeZone.name },
-      startsAt: new Date(timeZone.startOf(range.from)).toISOString(),
-      endsAt: new Date(timeZone.endOf(range.to)).toISOString(),
+      ...{ ...range, interval, timeZone: this.#timeZone.name },
+      startsAt: new Date(this.#timeZone.startOf(range.from)).toISOString(),
+      endsAt: new Date(this.#timeZone.endOf(range.to)).toISOString(),
       currency: currency ?? null,
       asOf: (isCurrent ? requestedAt : asOf).toISOString(),
       isCurrent,
@@ -78,18 +83,17 @@ export class OverviewService {
   }
 
   async #readNumbers(db: Queryable, range: CellRange) {
-    const { store } = this.#parts;
-    return { progress: await store.progress(db), cells: await store.read(db, range) };
+    return { progress: await this.#store.progress(db), cells: await this.#store.read(db, range) };
   }
 
   /** The changes that one number adds up, newest first. */
   async listMoves({ cursor, limit, ...request }: MovesRequest): Promise<IdCursorPage<StoredMove>> {
-    const { database, moves } = this.#parts;
+    const { database } = this.#context;
     const query = `overview-moves ${JSON.stringify(request)}`;
     const place = cursor === undefined ? undefined : readCursor(cursor, query);
     const { since } = await this.#progress();
     const { from, to } = rangeOf(request, this.#today());
-    const rows = await moves.list(
+    const rows = await this.#moves.list(
       database,
       {
         ...{ metric: metricsOfMoves[request.move], currency: request.currency },
@@ -111,24 +115,24 @@ export class OverviewService {
 
   /** The customers whose subscriptions charge something in a month now, newest first. */
   async listSubscribers(currency: string, page: WalkRequest): Promise<IdCursorPage<CurrentSubscriber>> {
-    const { database, store } = this.#parts;
+    const { database } = this.#context;
     await this.#progress();
     return pageById(`overview-subscribers ${currency}`, page, (before, count) =>
-      store.listSubscribers(database, currency, before, count),
+      this.#store.listSubscribers(database, currency, before, count),
     );
   }
 
   /** Counts what is committed now. */
   async #progress(): Promise<OverviewProgress> {
-    const { database, store, follower } = this.#parts;
-    await follower.catchUp();
-    const progress = await store.progress(database);
-    if (!follower.isCounted(progress)) throw overviewPending();
+    const { database } = this.#context;
+    await this.#follower.catchUp();
+    const progress = await this.#store.progress(database);
+    if (!this.#follower.isCounted(progress)) throw overviewPending();
     return progress;
   }
 
   #today(): string {
-    const { clock, timeZone } = this.#parts;
-    return timeZone.dayOf(clock.now().getTime());
+    const { clock } = this.#context;
+    return this.#timeZone.dayOf(clock.now().getTime());
   }
 }

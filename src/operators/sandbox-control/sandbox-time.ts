@@ -8,26 +8,20 @@ const retryDelayMs = 60_000;
 /** How long the last reading of the sandbox's clock is used: the sandbox may be far away, and serve a benchmark. */
 const ageMsMaxDefault = 100;
 
-interface TimeParts {
-  readonly control: Pick<SandboxControl, 'request'>;
-  readonly clock: Clock;
-  /** Shorter, for tests. 0: the clock is read for each use. */
-  readonly ageMsMax?: number;
-}
-
 /**
  * The time of a sandbox that runs outside the service, and does not report when its clock is moved. So its clock is
  * read before it is used, once for all requests that wait for it. Without a response, the time is that of this machine.
  */
 export class SandboxTime implements ProcessorClock {
-  readonly #control: TimeParts['control'];
+  readonly #control: Pick<SandboxControl, 'request'>;
   readonly #ageMsMax: number;
   readonly #time: MovableClock;
   readonly #reads: SharedStatement<undefined, Date>;
   #readAgainAtMs = Number.NEGATIVE_INFINITY;
   #isReading = false;
 
-  constructor({ control, clock, ageMsMax = ageMsMaxDefault }: TimeParts) {
+  /** Tests set a shorter `ageMsMax`. With 0, the clock is read for each use. */
+  constructor(control: Pick<SandboxControl, 'request'>, clock: Clock, ageMsMax = ageMsMaxDefault) {
     this.#control = control;
     this.#ageMsMax = ageMsMax;
     this.#time = new MovableClock(clock);

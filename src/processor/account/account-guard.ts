@@ -1,7 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Failure } from '#core/errors.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Processor } from '../port/processor.ts';
-import { type CompareAccountParts, compareAccount } from './compare-account.ts';
+import { compareAccount } from './compare-account.ts';
 
 /** Longer than the processor's slowest usual responses. A start must not wait for a processor that hangs. */
 const startWaitMsMax = 5_000;
@@ -23,15 +24,15 @@ type State =
  * account has none of Till's objects, and its events must not be applied.
  */
 export class AccountGuard {
-  readonly #parts: CompareAccountParts;
+  readonly #context: Pick<Platform, 'database' | 'logger'>;
   readonly #stopping = new AbortController();
   readonly #firstAttempt = Promise.withResolvers<void>();
   readonly #comparison = Promise.withResolvers<'same' | 'different'>();
   #state: State = { is: 'undecided', failure: undefined, retryDelayMs };
   #isStarted = false;
 
-  constructor(parts: CompareAccountParts) {
-    this.#parts = parts;
+  constructor(context: Pick<Platform, 'database' | 'logger'>) {
+    this.#context = context;
   }
 
   /** Resolves once the accounts have been compared. Never resolves if the service stops before that. */
@@ -82,7 +83,7 @@ export class AccountGuard {
     const { signal } = this.#stopping;
     for (let delayMs = retryDelayMs; !signal.aborted; delayMs = Math.min(delayMs * 2, retryDelayMsMax)) {
       try {
-        const difference = await compareAccount(this.#parts, processor);
+        const difference = await compareAccount(this.#context, processor);
         if (!signal.aborted) this.#decide(difference);
         return;
       } catch (failure) {
@@ -90,7 +91,7 @@ export class AccountGuard {
         // A defect, or a database role without privileges. In either case the service should not start.
         if (!(failure instanceof Failure)) this.#firstAttempt.reject(failure);
         this.#state = { is: 'undecided', failure, retryDelayMs: delayMs };
-        this.#parts.logger.warn(
+        this.#context.logger.warn(
           { err: failure, retryDelayMs: delayMs },
           'processor account not verified; processor calls refused',
         );
@@ -102,7 +103,7 @@ export class AccountGuard {
   }
 
   #decide(difference: string | undefined): void {
-    const { logger } = this.#parts;
+    const { logger } = this.#context;
     this.#state = difference === undefined ? { is: 'same' } : { is: 'different', difference };
     // During the start nothing is logged: `start` throws the difference itself.
     if (difference !== undefined && this.#isStarted)

@@ -1,14 +1,7 @@
-import type { Logger } from '#core/platform/logger.ts';
-import type { Queryable } from '#core/platform/postgres.ts';
+import type { Platform } from '#core/platform/platform.ts';
 import type { Processor } from '../port/processor.ts';
 import { describeDifference, isSameAccount } from './account.ts';
-import type { AccountStore } from './account-store.ts';
-
-export interface CompareAccountParts {
-  readonly database: Queryable;
-  readonly store: AccountStore;
-  readonly logger: Logger;
-}
+import { AccountStore } from './account-store.ts';
 
 /**
  * Compares the account of the secret key with the account that the database belongs to. Stores it if none is stored,
@@ -16,10 +9,11 @@ export interface CompareAccountParts {
  * processor cannot be reached.
  */
 export async function compareAccount(
-  { database, store, logger }: CompareAccountParts,
+  { database, logger }: Pick<Platform, 'database' | 'logger'>,
   processor: Pick<Processor, 'livemode' | 'readAccount'>,
   { remembers = true }: { readonly remembers?: boolean } = {},
 ): Promise<string | undefined> {
+  const store = new AccountStore();
   const { livemode } = processor;
   const before = await store.read(database);
   // The secret key contains its mode, so another mode is detected even if the processor cannot be reached.

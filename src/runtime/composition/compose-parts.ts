@@ -82,7 +82,7 @@ export function joinProcessor(start: Start, metrics: Metrics, calls: CallParts =
   if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey, calls);
   const sandbox = { url: `http://127.0.0.1:${sandboxPort}`, webhookSecrets: ['unused'] };
   const opened = openSandbox(start, metrics, sandbox, calls);
-  return { ...opened, processorClock: new SandboxTime({ control: opened.sandbox, clock: systemClock }) };
+  return { ...opened, processorClock: new SandboxTime(opened.sandbox, systemClock) };
 }
 
 /** Warnings about the secret key and the address of the processor. */
@@ -117,9 +117,7 @@ function openRealProcessor(
   const sandbox = mayBeSandbox(settings) ? new SandboxControl({ url: apiBase.origin, secretKey }) : undefined;
   return {
     processor,
-    processorClock: sandbox
-      ? new SandboxTime({ control: sandbox, clock: systemClock })
-      : new MovableClock(systemClock),
+    processorClock: sandbox ? new SandboxTime(sandbox, systemClock) : new MovableClock(systemClock),
     name: `${apiBase.origin}, ${processor.livemode ? 'live' : 'test'} mode`,
     sandbox,
   };

@@ -98,7 +98,7 @@ async function fillFolder(options: SeedOptions, dataDir: string) {
     const services = composeServices({ ...start, ...opened, processor, metrics, clock });
     shutdown.add('services', stopTimeoutMs, () => services.stop());
     await refuseOtherData(services, options);
-    const shopper = new Shopper({ sandboxUrl: sandbox.url, secretKey: sandboxKey });
+    const shopper = new Shopper(sandbox.url, sandboxKey);
     const performer = new Performer({ services, shopper });
     const created = await createYear(
       { ...options, services, processor, control, clock, performer },

@@ -1,22 +1,16 @@
 import { auditRetentionDays } from '#core/model/audit-entry.ts';
-import { type Clock, MovableClock, type ProcessorClock, systemClock } from '#core/platform/clock.ts';
-import type { Platform } from '#core/platform/platform.ts';
-import type { Tracer } from '#core/platform/tracing.ts';
 import { WeeksStore } from '#core/platform/weeks-store.ts';
-import { WorkDoor } from '#core/platform/work-door.ts';
 import { DeliveryListStore } from '#engine/events/deliveries/delivery-list-store.ts';
 import { deliveryWeeks } from '#engine/events/deliveries/delivery-store.ts';
 import type { EndpointService } from '#engine/events/endpoints/endpoint-service.ts';
 import { EventErasureStore } from '#engine/events/feed/event-erasure-store.ts';
 import { EventStore, eventWeeks } from '#engine/events/feed/event-store.ts';
 import type { Outbox } from '#engine/events/outbox/outbox.ts';
-import { type CrashPoints, noCrashPoints } from '#engine/idempotency/claim.ts';
 import { ClaimStore } from '#engine/idempotency/claim-store.ts';
 import { IdempotencyService } from '#engine/idempotency/idempotency-service.ts';
 import { Sweeper } from '#engine/idempotency/sweeper.ts';
 import type { CountedKind } from '#engine/overview/counted-kind.ts';
 import { Backfills } from '#engine/sync/backfill.ts';
-import type { BackfillStore } from '#engine/sync/backfill-store.ts';
 import { inOrder } from '#engine/sync/compared-list.ts';
 import { EventApplier } from '#engine/sync/event-applier.ts';
 import { Job } from '#engine/sync/job.ts';
@@ -57,63 +51,22 @@ import { ResyncRuns } from '#operators/resync/resync-runs.ts';
 import { SearchService } from '#operators/search/search-service.ts';
 import { eventSource, webhookEventSource } from '#operators/search/search-sources.ts';
 import type { Processor } from '#processor/port/processor.ts';
-import { composeEndpoints, composeEvents, type EventSettings } from './compose-events.ts';
+import { contextOf, type ServiceContext, type ServiceInput } from './compose-context.ts';
+import { composeEndpoints, composeEvents } from './compose-events.ts';
 import { composeMirrors, composeStores, type Stores } from './compose-mirrors.ts';
 import { composeOverview } from './compose-overview.ts';
 import { composeUsage } from './compose-usage.ts';
-import type { Config } from './config.ts';
 
 /**
  * As long as the deadline of a processor call. Slower work may be taken over, which does no harm: see decision 0008.
  */
 const leaseMs = 10_000;
 
-interface ServiceParts extends Pick<Platform, 'database' | 'logger' | 'metrics' | 'ownerLock'> {
-  readonly installationId: string;
-  readonly backfillStore: BackfillStore;
-  readonly processor: Processor;
-  /** Undefined if nothing is traced. */
-  readonly tracer?: Tracer | undefined;
-  readonly config: Pick<
-    Config,
-    | 'webhookRetentionDays'
-    | 'entitlementGraceDays'
-    | 'usageRetentionDays'
-    | 'returnUrlOrigins'
-    | 'overviewTimeZone'
-  > & { readonly events: EventSettings };
-  /** Called when there is work for the process that does the background work, if it is another one. */
-  readonly reportWork?: () => void;
-  /** Demo data uses another clock. */
-  readonly clock?: Clock | undefined;
-  /** By default the clock above: a real processor has no other time. */
-  readonly processorClock?: ProcessorClock | undefined;
-  /** The work that waits for a reset of the sandbox. */
-  readonly door?: WorkDoor | undefined;
-  /** Tests stop the process at one of them. */
-  readonly crashPoints?: CrashPoints | undefined;
-  /** Tests set a shorter wait for the turn of a write. */
-  readonly turnWaitMs?: number | undefined;
-  /** Tests set a longer wait for requests with the same idempotency key. */
-  readonly claimWaitMs?: number | undefined;
-}
-
-type Composed = ReturnType<typeof withDefaults>;
-
-function withDefaults({ config, ...parts }: ServiceParts) {
-  const { clock = systemClock, crashPoints = noCrashPoints, door = new WorkDoor() } = parts;
-  const { processorClock = new MovableClock(clock) } = parts;
-  const { webhookRetentionDays: retentionDays, entitlementGraceDays, usageRetentionDays } = config;
-  const { returnUrlOrigins, overviewTimeZone, events } = config;
-  const settings = { retentionDays, entitlementGraceDays, usageRetentionDays, returnUrlOrigins };
-  return { ...parts, clock, processorClock, crashPoints, door, ...settings, overviewTimeZone, events };
-}
-
 export type Services = ReturnType<typeof composeServices>;
 
 /** Wires up the domain. */
-export function composeServices(given: ServiceParts) {
-  const parts = withDefaults(given);
+export function composeServices(input: ServiceInput) {
+  const parts = contextOf(input);
   const claims = new ClaimStore(leaseMs, parts.installationId);
   const idempotency = new IdempotencyService({ ...parts, claims, waitMs: parts.claimWaitMs });
   const stores = composeStores();
@@ -126,11 +79,11 @@ export function composeServices(given: ServiceParts) {
   const domain = composeDomain({ ...parts, idempotency, turns }, stores, mirrors);
   const { entitlements } = domain;
   const report: Outbox['report'] = (tx, reported) => events.outbox.report(tx, reported);
-  const usage = composeUsage({ ...parts, idempotency, entitlements, events: { report } });
+  const usage = composeUsage(parts, idempotency, entitlements, { report });
   const context = { ...parts, stores, mirrors, ...domain, ...usage };
   const kinds = features.flatMap((feature) => feature.kinds?.(context) ?? []);
-  const events = composeEvents({ ...parts, stores, kinds });
-  const endpoints = composeEndpoints({ ...parts, idempotency });
+  const events = composeEvents(parts, stores, kinds);
+  const endpoints = composeEndpoints(parts, idempotency);
   const { reportWork } = parts;
   const others = reportWork === undefined ? [] : [{ nudge: reportWork }];
   events.outbox.setListeners([events.eventFeed.tail, endpoints.dispatcher, ...others]);
@@ -139,10 +92,10 @@ export function composeServices(given: ServiceParts) {
     ...endpointOperations(endpoints.endpoints),
     domain.keys.creation,
   ]);
-  const webhooks = composeWebhooks({ ...context, lostCustomers });
+  const webhooks = composeWebhooks(context, lostCustomers);
   const accountImport = composeImport({ ...context, inbox: webhooks.inbox });
   const { webhookEvents, worker, resyncRuns } = webhooks;
-  const overview = composeOverview({ ...parts, webhookEvents, kinds: countedKinds(context) });
+  const overview = composeOverview(parts, countedKinds(context), webhookEvents);
   /** Updates the gauges. */
   const measure = async (): Promise<void> => {
     parts.metrics.setDatabaseUsage(parts.database.usage);
@@ -184,7 +137,7 @@ function endpointOperations({ creation, updating, rotation, replaying }: Endpoin
 
 /** The services behind the API. */
 function composeDomain(
-  parts: Composed & { readonly idempotency: IdempotencyService; readonly turns: SubscriptionTurns },
+  parts: ServiceContext & { readonly idempotency: IdempotencyService; readonly turns: SubscriptionTurns },
   stores: Stores,
   mirrors: Mirrors,
 ) {
@@ -246,21 +199,17 @@ function composeDomain(
 type Domain = ReturnType<typeof composeDomain>;
 
 /** What features may use. */
-export interface FeatureContext extends Composed, Domain, ReturnType<typeof composeUsage> {
+export interface FeatureContext extends ServiceContext, Domain, ReturnType<typeof composeUsage> {
   readonly stores: Stores;
   readonly mirrors: Mirrors;
 }
 
-interface WebhookParts extends FeatureContext {
-  readonly lostCustomers: LostCustomers;
-}
-
-function composeWebhooks(parts: WebhookParts) {
+function composeWebhooks(parts: FeatureContext, lostCustomers: LostCustomers) {
   const store = new WebhookEventStore();
   const { mirrors } = parts;
   const rules = features.flatMap((feature) => feature.rules?.(parts) ?? []);
   const subjects = mirrorsBySubject(parts);
-  const eventApplier = new EventApplier({ ...parts, mirrors: subjects, rules, queue: store });
+  const eventApplier = new EventApplier(parts, store, subjects, rules);
   const worker = new Worker({ eventApplier: pausedBy(parts.door, eventApplier), logger: parts.logger });
   const onStored = () => {
     worker.nudge();
@@ -273,6 +222,7 @@ function composeWebhooks(parts: WebhookParts) {
   const resync = new Resync({
     ...parts,
     lists: opened,
+    lostCustomers,
     countedLists: features.flatMap(({ countedLists = [] }) => countedLists),
   });
   const resyncRuns = new ResyncRuns({

@@ -20,7 +20,6 @@ import { refreshDelayMs } from '#operators/keys/key-cache.ts';
 import type { SandboxControl } from '#operators/sandbox-control/sandbox-control.ts';
 import type { ResetListener, SandboxResets } from '#operators/sandbox-control/sandbox-resets.ts';
 import { AccountGuard } from '#processor/account/account-guard.ts';
-import { AccountStore } from '#processor/account/account-store.ts';
 import type { Processor } from '#processor/port/processor.ts';
 import { type BackgroundWork, composeBackgroundWork } from './compose-background.ts';
 import { composeConsole } from './compose-console.ts';
@@ -80,7 +79,7 @@ export async function compose(
   let measure = async (): Promise<void> => {};
   const tracer = await openTelemetry(from, { registry: metrics.registry, measure: () => measure() });
   const address = { url: `http://${config.host}:${config.port}` };
-  const account = new AccountGuard({ database, store: new AccountStore(), logger });
+  const account = new AccountGuard({ database, logger });
   const { processor, processorClock, name, sandbox } = await openProcessor(from, metrics, address, {
     beforeCall: () => account.require(),
     cache,

@@ -1,16 +1,13 @@
 import { Failure } from '#core/errors.ts';
 
-interface ShopperParts {
-  readonly sandboxUrl: string;
-  readonly secretKey: string;
-}
-
 /** What customers do at the processor without Till: in their browser or at their bank. */
 export class Shopper {
-  readonly #parts: ShopperParts;
+  readonly #sandboxUrl: string;
+  readonly #secretKey: string;
 
-  constructor(parts: ShopperParts) {
-    this.#parts = parts;
+  constructor(sandboxUrl: string, secretKey: string) {
+    this.#sandboxUrl = sandboxUrl;
+    this.#secretKey = secretKey;
   }
 
   /** Confirms a payment or the setup of a card. A declined card does not throw. */
@@ -44,10 +41,9 @@ export class Shopper {
   }
 
   async #post(path: string, body: Readonly<Record<string, string>>): Promise<SandboxReply> {
-    const { sandboxUrl, secretKey } = this.#parts;
-    const response = await fetch(`${sandboxUrl}/v1/${path}`, {
+    const response = await fetch(`${this.#sandboxUrl}/v1/${path}`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${secretKey}` },
+      headers: { authorization: `Bearer ${this.#secretKey}` },
       body: new URLSearchParams(body),
     });
     return { ...Object(await response.json()), status: response.status };

@@ -1,6 +1,5 @@
 import { newId } from '#core/platform/id.ts';
 import type { Platform } from '#core/platform/platform.ts';
-import type { Tracer } from '#core/platform/tracing.ts';
 import { type EventEndpoint, wantsType } from '../endpoints/endpoint.ts';
 import type { EndpointStore } from '../endpoints/endpoint-store.ts';
 import { type DeliveryOutcome, retryDelayAfter } from './delivery.ts';
@@ -28,7 +27,6 @@ export interface DeliveryContext extends Platform {
   readonly deliveries: DeliveryStore;
   readonly resends: ResendStore;
   readonly sender: EventSender;
-  readonly tracer?: Tracer | undefined;
   /** Between 0 and 1, for jitter. */
   readonly random: () => number;
   /** The delay after the first failed attempt. Tests that trigger attempts themselves set a longer one. */

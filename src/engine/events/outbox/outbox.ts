@@ -4,8 +4,9 @@ import type { Transaction } from '#core/platform/postgres.ts';
 import { currentSpan, inSpan } from '#core/platform/tracing.ts';
 import { isChanged, type WrittenRow } from '#core/platform/written-rows.ts';
 import type { DescribedEvent, EventData, NewEvent } from '../event.ts';
+import { EventStore } from '../feed/event-store.ts';
 import type { ObjectKind, Shown } from './object-kind.ts';
-import type { EventText, GracePeriod, OutboxStore } from './outbox-store.ts';
+import { type EventText, type GracePeriod, OutboxStore } from './outbox-store.ts';
 
 /** References of one span to others: as many as the SDK keeps by default. */
 const linksMax = 128;
@@ -23,16 +24,6 @@ export interface RowLinks {
   complete(tx: Transaction): Promise<readonly WrittenRow[]>;
 }
 
-interface OutboxParts {
-  readonly store: OutboxStore;
-  readonly objects: readonly ObjectKind[];
-  readonly links: RowLinks;
-  /** What earlier requests have written. */
-  readonly events: {
-    findRequestTraces(tx: Transaction, objectIds: readonly string[]): Promise<readonly string[]>;
-  };
-}
-
 interface OutboxListener {
   nudge(): void;
 }
@@ -42,13 +33,16 @@ interface OutboxListener {
  * every row that they write, so that no other code has to know about events.
  */
 export class Outbox {
-  readonly #parts: OutboxParts;
+  readonly #store = new OutboxStore();
+  /** What earlier requests have written. */
+  readonly #events = new EventStore();
+  readonly #links: RowLinks;
   readonly #byTable: ReadonlyMap<string, ObjectKind>;
   #listeners: readonly OutboxListener[] = [];
 
-  constructor(parts: OutboxParts) {
-    this.#parts = parts;
-    this.#byTable = new Map(parts.objects.map((object) => [object.table, object]));
+  constructor(objects: readonly ObjectKind[], links: RowLinks) {
+    this.#links = links;
+    this.#byTable = new Map(objects.map((object) => [object.table, object]));
   }
 
   /** Nudges the listeners after each commit of new events by this process. */
@@ -65,14 +59,13 @@ export class Outbox {
   }
 
   async #write(tx: Transaction): Promise<void> {
-    const { store, links } = this.#parts;
     const rows = tx.written.all();
-    const locks = links.locksOf(rows);
+    const locks = this.#links.locksOf(rows);
     if (locks.length === 0) return this.#append(tx, await tx.written.stored(), new Map());
     // From here on, no other transaction changes the values that these rows show of each other.
-    store.lockLinks(tx, locks);
+    this.#store.lockLinks(tx, locks);
     const [written, grace] = await Promise.all([
-      links.complete(tx),
+      this.#links.complete(tx),
       this.#findGrace(tx, rows.filter(isChanged)),
     ]);
     const others = await this.#findGrace(
@@ -91,7 +84,6 @@ export class Outbox {
   }
 
   #append(tx: Transaction, written: readonly WrittenRow[], graceOf: ReadonlyMap<string, GracePeriod>): void {
-    const { store } = this.#parts;
     const events: EventText[] = [];
     const current: GracePeriod[] = [];
     const ended: string[] = [];
@@ -107,15 +99,15 @@ export class Outbox {
       if (graceEndsAt !== null && graceEndsAt.getTime() !== grace?.endsAt.getTime())
         current.push({ subscriptionId: row.id, endsAt: graceEndsAt });
     }
-    if (current.length > 0) store.recordGrace(tx, current);
-    if (ended.length > 0) store.removeGrace(tx, ended);
+    if (current.length > 0) this.#store.recordGrace(tx, current);
+    if (ended.length > 0) this.#store.removeGrace(tx, ended);
     if (events.length > 0) this.#appendTexts(tx, events);
   }
 
   #appendTexts(tx: Transaction, events: readonly EventText[]): void {
     currentSpan()?.set({ 'till.events.count': events.length });
     for (let start = 0; start < events.length; start += eventsPerStep)
-      this.#parts.store.append(tx, events.slice(start, start + eventsPerStep));
+      this.#store.append(tx, events.slice(start, start + eventsPerStep));
     tx.afterCommit(() => {
       for (const listener of this.#listeners) listener.nudge();
     });
@@ -129,7 +121,7 @@ export class Outbox {
     if (span === undefined || kind !== 'webhook') return;
     const changed = tx.written.all().flatMap(({ row, before }) => (before === undefined ? [] : [row.id]));
     if (changed.length === 0) return;
-    const found = await this.#parts.events.findRequestTraces(tx, changed.slice(0, linksMax));
+    const found = await this.#events.findRequestTraces(tx, changed.slice(0, linksMax));
     for (const traceparent of new Set(found)) span.link(traceparent);
   }
 
@@ -139,7 +131,7 @@ export class Outbox {
       const kind = this.#byTable.get(table);
       return kind?.mayBeInGrace(row) || kind?.mayBeInGrace(before ?? row) ? [row.id] : [];
     });
-    const found = ids.length === 0 ? [] : await this.#parts.store.findGrace(tx, ids);
+    const found = ids.length === 0 ? [] : await this.#store.findGrace(tx, ids);
     return new Map(found.map((one) => [one.subscriptionId, one]));
   }
 }
