@@ -15,7 +15,7 @@ const trustMs = 4_000;
 export const refreshDelayMs = 2_000;
 /** The database is asked at most four times a second, however many unknown API keys arrive. */
 const loadDelayMs = 250;
-/** More than the maximum number of API keys; see `validKeysMax` in key-creation.ts. About 300 bytes each. */
+/** More than the maximum number of API keys; see `validKeysMax` in key-service.ts. About 300 bytes each. */
 const cachedKeysMax = 2_000;
 const minuteMs = 60_000;
 
