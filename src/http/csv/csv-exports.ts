@@ -162,7 +162,10 @@ export class CsvExports {
       const fitting = Math.ceil((page.data.length * pageLength) / Math.max(1, lines.length));
       const limit = Math.max(1, Math.min(pageRows, fitting));
       const next = { cursor: page.nextCursor, upTo: nextFile ?? undefined, limit, skip: 0 };
-      page = await openRequests.giveWay(() => read(next));
+      const nextPage = await openRequests.giveWay(() => read(next), reader.controller.signal);
+      // The abort has ended the response.
+      if (nextPage === undefined) return;
+      page = nextPage;
       sent += page.data.length;
       if (sent > rowsMax) throw new Error('too many objects began to match during the export');
       if (!(await endWithKey(reader))) throw keyEnded;

@@ -4,6 +4,8 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { type OpenReply, OpenRequests } from './open-requests.ts';
 
+const { signal } = new AbortController();
+
 /** What is used here of a reply. */
 function newReply(): OpenReply {
   return { raw: new EventEmitter(), open: undefined } as unknown as OpenReply;
@@ -114,7 +116,7 @@ test('without requests, work that gives way begins at once, however much there i
   const pieces = [1, 2, 3].map(() =>
     requests.giveWay(async () => {
       begun += 1;
-    }),
+    }, signal),
   );
   assert.equal(begun, 3);
   await Promise.all(pieces);
@@ -139,6 +141,7 @@ for (const [isWorking, name] of [
     const piece = () =>
       requests.giveWay(
         () => new Promise<void>((_, reject) => void ends.push(() => reject(new Error('failed')))),
+        signal,
       );
     const failed = [piece(), piece(), piece()].map((outcome) =>
       assert.rejects(outcome, { message: 'failed' }),
@@ -160,3 +163,42 @@ for (const [isWorking, name] of [
     ends[2]?.();
     await Promise.all(failed);
   });
+
+test('work that gives way ends with its caller while it waits, and is not done', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { requests } = open(1);
+  const caller = new AbortController();
+  const { promise, resolve: end } = Promise.withResolvers<void>();
+  let done = 0;
+  const first = requests.giveWay(() => promise, signal);
+  const piece = async () => {
+    done += 1;
+  };
+  const abandoned = Array.from({ length: 1_000 }, () => requests.giveWay(piece, caller.signal));
+  const next = requests.giveWay(piece, signal);
+  caller.abort();
+  await Promise.all(abandoned);
+  end();
+  await first;
+  t.mock.timers.tick(250);
+  await next;
+  assert.equal(done, 1);
+});
+
+test('once it is quiet again, the work that waits is done without pauses', async (t) => {
+  let nowMs = 1_000_000;
+  t.mock.method(performance, 'now', () => nowMs);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { requests, replies } = open(1);
+  const takeMs = 10;
+  const piece = async () => {
+    nowMs += takeMs;
+  };
+  const first = requests.giveWay(piece, signal);
+  const waiting = [1, 2, 3].map(() => requests.giveWay(piece, signal));
+  await first;
+  requests.leave(replies[0] ?? assert.fail());
+  nowMs += 1_000;
+  t.mock.timers.tick(9 * takeMs);
+  await Promise.all(waiting);
+});

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Failure } from '#core/errors.ts';
+import { Turns } from '#core/platform/turns.ts';
 import type { ConnectionLimits } from './limits.ts';
 
 /** Beside requests, work that gives way has a tenth of the time: it pauses for so many times as long as it worked. */
@@ -73,8 +74,8 @@ export class OpenRequests {
   #localSinceSumMs = 0;
   /** When a request last began or ended to work. */
   #workedMs = Number.NEGATIVE_INFINITY;
-  /** Resolves when the next piece of the work that gives way may begin. */
-  #nextPiece: Promise<void> = Promise.resolve();
+  /** Beside requests, one piece of the work that gives way is done at a time. */
+  readonly #pieces = new Turns(1);
 
   /** The requests that work now: neither arriving nor waiting. */
   get workingCount(): number {
@@ -93,20 +94,23 @@ export class OpenRequests {
   /**
    * Does a piece of work that may wait, such as reading a page of an export. Beside requests, one piece is done at a
    * time, and all of them together get a tenth of the time: a thousand streams that read old events hardly slow
-   * requests down, and go on. Few pieces may wait at the same time.
+   * requests down, and go on. Few pieces may wait at the same time. Undefined if the signal aborts before it begins.
    */
-  async giveWay<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#working === 0 && performance.now() - this.#workedMs > quietAfterMs) return work();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const mayBegin = this.#nextPiece;
-    this.#nextPiece = promise;
-    await mayBegin;
+  async giveWay<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result | undefined> {
+    if (this.#isQuiet) return work();
+    if (!(await this.#pieces.take(signal))) return undefined;
     const beganMs = performance.now();
     try {
       return await work();
     } finally {
-      setTimeout(resolve, Math.min(pauseMsMax, pausesPerWork * (performance.now() - beganMs))).unref();
+      const pauseMs = Math.min(pauseMsMax, pausesPerWork * (performance.now() - beganMs));
+      if (this.#isQuiet) this.#pieces.leave();
+      else setTimeout(() => this.#pieces.leave(), pauseMs).unref();
     }
+  }
+
+  get #isQuiet(): boolean {
+    return this.#working === 0 && performance.now() - this.#workedMs > quietAfterMs;
   }
 
   /**

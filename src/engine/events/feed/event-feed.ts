@@ -1,5 +1,6 @@
 import { isUuid } from '#core/platform/id.ts';
 import type { Database } from '#core/platform/postgres.ts';
+import { Turns } from '#core/platform/turns.ts';
 import type { EventSelection } from '../event.ts';
 import type { EventPlace, FeedPoint, FeedStart } from './event-id.ts';
 import type { EventStore } from './event-store.ts';
@@ -45,8 +46,9 @@ export class EventFeed {
   readonly #store: EventStore;
   /** Nudge it when this process has committed events. */
   readonly tail: EventTail;
-  readonly #waiting: (() => void)[] = [];
-  #reading = 0;
+  readonly #reads = new Turns(readsMax);
+  /** Of readers that give way: others do not wait behind them. As few, so that their other work has its share. */
+  readonly #yielding = new Turns(readsMax);
 
   constructor(parts: { readonly database: Database; readonly store: EventStore }) {
     this.#database = parts.database;
@@ -132,8 +134,8 @@ export class EventFeed {
     selection: EventSelection,
     limit: number,
     signal: AbortSignal,
-    /** Does the reads of a reader that is behind. */
-    giveWay: (read: () => Promise<FeedBatch>) => Promise<FeedBatch> = (read) => read(),
+    /** Does the reads of a reader that is behind and may wait. */
+    giveWay?: (read: () => Promise<FeedBatch | undefined>) => Promise<FeedBatch | undefined>,
   ): Promise<FeedBatch | undefined> {
     // A reader that comes back soon finds its events in memory.
     const isAtEnd = after.isAtEnd ?? this.tail.covers(after);
@@ -141,8 +143,12 @@ export class EventFeed {
     if (signal.aborted) return undefined;
     const batch = isAtEnd ? this.#fromTail(after, selection, limit) : undefined;
     if (batch !== undefined) return batch;
-    const read = async () => this.#read(after.position, await this.#endOf(undefined), selection, limit);
-    return this.#inTurn(() => giveWay(read));
+    const read = () =>
+      this.#reads.inTurn(
+        async () => this.#read(after.position, await this.#endOf(undefined), selection, limit),
+        signal,
+      );
+    return giveWay === undefined ? read() : this.#yielding.inTurn(() => giveWay(read), signal);
   }
 
   #fromTail(after: FeedPoint, selection: EventSelection, limit: number): FeedBatch | undefined {
@@ -165,19 +171,6 @@ export class EventFeed {
     const newest = await this.#store.newest(this.#database, end.position);
     const last = newest !== undefined && newest.position > after ? newest : undefined;
     return { events, ...end, last, isAtEnd: true };
-  }
-
-  /** Bounded by the number of readers, which the routes limit. */
-  async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#reading >= readsMax) await new Promise<void>((resolve) => void this.#waiting.push(resolve));
-    else this.#reading += 1;
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#reading -= 1;
-      else next();
-    }
   }
 }
 

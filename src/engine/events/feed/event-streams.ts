@@ -145,7 +145,7 @@ export class EventStreams {
     const { signal } = stream.reader.controller;
     const { openRequests } = stream.request.server;
     const batch = await this.#feed.next(after, selection, stream.batchSize, signal, (read) =>
-      openRequests.giveWay(read),
+      openRequests.giveWay(read, signal),
     );
     if (batch === undefined) return undefined;
     const { events, last, position, history, isAtEnd } = batch;
