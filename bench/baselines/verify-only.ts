@@ -48,6 +48,6 @@ const app = await buildApp({
   isStopping: () => false,
   servesApi: true,
   beforeScrape: async () => {},
-  registerRoutes: (scope) => registerWebhookRoutes(scope, { processor, inbox, clock: systemClock }),
+  registerRoutes: (scope) => registerWebhookRoutes(scope, { processor, clock: systemClock }, inbox),
 });
 await serve(app);

@@ -236,7 +236,7 @@ async function useControls(t: TestContext, respond: RequestListener, timeoutMs?:
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   });
   const frame = await startFrame(t, async (app) =>
-    registerSandboxRoutes(app, { sandbox, payments: till.services.payments }),
+    registerSandboxRoutes(app, sandbox, till.services.payments),
   );
   const get = async () => {
     const response = await frame.call('/api/v1/sandbox/clock');

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { Failure } from '#core/errors.ts';
-import type { Clock } from '#core/platform/clock.ts';
 import { Type } from '#core/platform/schemas.ts';
 import { runInSpan } from '#core/platform/tracing.ts';
 import type { WorkDoor } from '#core/platform/work-door.ts';
@@ -10,7 +9,7 @@ import { response } from '#http/docs/api-schema.ts';
 import { component } from '#http/docs/components.ts';
 import { encodedRefused, isEncoded } from '#http/input/request-parts.ts';
 import { paused } from '#http/load/paused-requests.ts';
-import type { Processor } from '#processor/port/processor.ts';
+import type { MirrorContext } from '../mirrors/mirror.ts';
 import type { Inbox } from './inbox.ts';
 
 const ReceivedSchema = component('ReceivedWebhook', {
@@ -18,15 +17,7 @@ const ReceivedSchema = component('ReceivedWebhook', {
   duplicate: Type.Boolean({ description: 'True if Till had already received the event.' }),
 });
 
-interface WebhookRouteParts {
-  readonly processor: Processor;
-  readonly inbox: Inbox;
-  readonly clock: Clock;
-  /** Undefined if the processor cannot be the sandbox. */
-  readonly resets?: WebhookResets | undefined;
-}
-
-/** The resets of the sandbox. Webhooks from before a reset are ignored. */
+/** The resets of the sandbox, if the processor can be one. Webhooks from before a reset are ignored. */
 interface WebhookResets {
   readonly door: WorkDoor;
   isOutdated(lastReset: string | undefined): boolean;
@@ -35,8 +26,12 @@ interface WebhookResets {
 const path = '/webhooks/processor';
 
 /** Receives events from the processor. Verifies the signature of the raw bytes before it parses them. */
-export async function registerWebhookRoutes(app: FastifyInstance, parts: WebhookRouteParts): Promise<void> {
-  const { processor, inbox, clock, resets } = parts;
+export async function registerWebhookRoutes(
+  app: FastifyInstance,
+  { processor, clock }: Pick<MirrorContext, 'processor' | 'clock'>,
+  inbox: Inbox,
+  resets?: WebhookResets,
+): Promise<void> {
   const receiveNow = async (headers: IncomingHttpHeaders, body: Buffer) => {
     if (isEncoded(headers)) throw encodedRefused;
     const header = headers['stripe-signature'] ?? headers['processor-signature'];

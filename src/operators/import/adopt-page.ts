@@ -1,18 +1,14 @@
 import type { Applied } from '#core/model/facts.ts';
 import { inLanes } from '#core/platform/lanes.ts';
-import type { Platform } from '#core/platform/platform.ts';
 import type { Database, Queryable, Transaction } from '#core/platform/postgres.ts';
 import { nothingApplied } from '#engine/mirrors/refresh.ts';
 import type { Stage } from '#engine/sync/import-stage.ts';
 import { refreshObject } from '#engine/sync/refresh-object.ts';
 import type { ProcessorPage } from '#processor/port/pages.ts';
 import { completeItems } from './complete-items.ts';
+import type { ImportContext } from './import-context.ts';
 import { noCounts, type Skip } from './import-progress.ts';
 import { callsAtOnce, type PageOutcome, type SavePage } from './stage.ts';
-
-interface PageParts extends Pick<Platform, 'database' | 'logger'> {
-  readonly isDryRun: boolean;
-}
 
 /** The objects of a page, by what to do with them. */
 interface Sorted<Item> {
@@ -23,15 +19,16 @@ interface Sorted<Item> {
 
 /** Adopts the objects of one page, and compares those that have a row. */
 export async function adoptPage<Item>(
-  parts: PageParts,
+  context: ImportContext,
+  isDryRun: boolean,
   stage: Stage<Item>,
   page: ProcessorPage<Item>,
   save: SavePage,
 ): Promise<PageOutcome> {
-  const sorted = await sortItems(parts, stage, page);
+  const sorted = await sortItems(context, stage, page);
   const count = (result: PageResult) => countPage(stage, page, sorted, result);
-  if (parts.isDryRun) {
-    const { changed, unsettled } = await applyAndRollBack(parts.database, (tx) =>
+  if (isDryRun) {
+    const { changed, unsettled } = await applyAndRollBack(context.database, (tx) =>
       stage.apply(tx, sorted.known),
     );
     const rows = new Set(sorted.accepted.map(stage.keyOf));
@@ -39,17 +36,19 @@ export async function adoptPage<Item>(
     const differing = new Set([...changed, ...unsettled, ...rows]);
     return count({ changed: differing, rows, failures: new Map() });
   }
-  const { applied, saved } = await applyItems(parts, stage, sorted, (db, result) => save(db, count(result)));
+  const { applied, saved } = await applyItems(context, stage, sorted, (db, result) =>
+    save(db, count(result)),
+  );
   if (saved !== undefined) return count(saved);
-  const { changed, failures } = await refreshAll(parts, stage, sorted, applied);
-  const rows = await stage.findRows(parts.database, sorted.accepted.map(stage.keyOf));
+  const { changed, failures } = await refreshAll(context, stage, sorted, applied);
+  const rows = await stage.findRows(context.database, sorted.accepted.map(stage.keyOf));
   const outcome = count({ changed, rows, failures });
-  await parts.database.transaction((tx) => save(tx, outcome));
+  await context.database.transaction((tx) => save(tx, outcome));
   return outcome;
 }
 
 async function sortItems<Item>(
-  { database, logger }: PageParts,
+  { database, logger }: ImportContext,
   stage: Stage<Item>,
   { items, leftOut }: ProcessorPage<Item>,
 ): Promise<Sorted<Item>> {
@@ -85,7 +84,7 @@ interface PageResult {
  * no object is counted twice after a crash. A page without changes does not touch the rows.
  */
 async function applyItems<Item>(
-  { database }: PageParts,
+  { database }: ImportContext,
   stage: Stage<Item>,
   { known, accepted }: Sorted<Item>,
   save: (db: Queryable, result: PageResult) => Promise<void>,
@@ -130,7 +129,7 @@ async function applyAndRollBack(
 class RolledBack extends Error {}
 
 async function refreshAll<Item>(
-  { logger }: PageParts,
+  { logger }: ImportContext,
   stage: Stage<Item>,
   { accepted }: Sorted<Item>,
   applied: Applied,

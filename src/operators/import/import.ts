@@ -257,7 +257,7 @@ export class Import {
     const { database, logger } = this.#context;
     const { job, options } = run;
     let isRepeated = false;
-    return retryOutages({ logger, list, signal: options.signal }, async (onProgress) => {
+    return retryOutages(logger, list, options.signal, async (onProgress) => {
       if (job !== null && isRepeated)
         await database.transaction((tx) => this.#bringBack(tx, job.begun, run.progress));
       isRepeated = true;
@@ -301,13 +301,11 @@ export class Import {
   }
 
   #work(run: Run, name: string, stage: Stage<unknown>): PagedWork<unknown> {
-    const { database, logger } = this.#context;
-    const parts = { database, logger, isDryRun: run.job === null };
     const { list } = stage;
     const work: PagedWork<unknown> = {
       name,
       list,
-      adopt: (page, save) => adoptPage(parts, stage, page, save),
+      adopt: (page, save) => adoptPage(this.#context, run.job === null, stage, page, save),
     };
     // The list of customers has their facts.
     return name === 'customer' ? this.#withNotes(run, work as PagedWork<CustomerFacts>) : work;

@@ -6,16 +6,14 @@ import type { Logger } from '#core/platform/logger.ts';
 const attemptsMax = 6;
 const retryDelayMs = 1_000;
 
-interface RetryParts {
-  readonly logger: Logger;
-  /** What the work reads, for the log. */
-  readonly list: string;
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** Starts the work again after an outage. Gives up after several outages without progress between them. */
+/**
+ * Starts the work again after an outage. Gives up after several outages without progress between them. `list` is what
+ * the work reads, for the log.
+ */
 export async function retryOutages<T>(
-  { logger, list, signal }: RetryParts,
+  logger: Logger,
+  list: string,
+  signal: AbortSignal | undefined,
   work: (onProgress: () => void) => Promise<T>,
 ): Promise<T> {
   let failures = 0;

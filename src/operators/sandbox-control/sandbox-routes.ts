@@ -52,23 +52,27 @@ const ConfirmBody = strict({
 const path = '/api/v1/sandbox';
 const config = { scope: 'operate' } as const;
 
-interface RouteParts {
-  readonly sandbox: SandboxControl;
-  readonly payments: { read(id: string): Promise<{ readonly processorPaymentIntentId: string }> };
+/** The payments whose customers the console plays. */
+interface ReadPayments {
+  read(id: string): Promise<{ readonly processorPaymentIntentId: string }>;
 }
 
 /**
  * The controls of the sandbox, for the console. They exist only while the sandbox is the processor, so the OpenAPI
  * document does not contain them.
  */
-export function registerSandboxRoutes(fastify: FastifyInstance, parts: RouteParts): void {
-  registerTime(fastify, parts);
-  registerDelivery(fastify, parts);
-  registerFaults(fastify, parts);
-  registerCards(fastify, parts);
+export function registerSandboxRoutes(
+  fastify: FastifyInstance,
+  sandbox: SandboxControl,
+  payments: ReadPayments,
+): void {
+  registerTime(fastify, sandbox);
+  registerDelivery(fastify, sandbox);
+  registerFaults(fastify, sandbox);
+  registerCards(fastify, sandbox, payments);
 }
 
-function registerTime(fastify: FastifyInstance, { sandbox }: RouteParts): void {
+function registerTime(fastify: FastifyInstance, sandbox: SandboxControl): void {
   const app = typed(fastify);
   app.get(path, { config, schema: hidden(SandboxSchema) }, async () => {
     const { account, now, delivery } = await sandbox.request<{
@@ -89,7 +93,7 @@ function registerTime(fastify: FastifyInstance, { sandbox }: RouteParts): void {
   );
 }
 
-function registerDelivery(fastify: FastifyInstance, { sandbox }: RouteParts): void {
+function registerDelivery(fastify: FastifyInstance, sandbox: SandboxControl): void {
   const app = typed(fastify);
   const schema = hidden(DeliverySchema);
   const request = (call: ControlRequest) => sandbox.request<Static<typeof DeliverySchema>>(call);
@@ -102,7 +106,7 @@ function registerDelivery(fastify: FastifyInstance, { sandbox }: RouteParts): vo
   );
 }
 
-function registerFaults(fastify: FastifyInstance, { sandbox }: RouteParts): void {
+function registerFaults(fastify: FastifyInstance, sandbox: SandboxControl): void {
   const app = typed(fastify);
   const schema = hidden(FaultsSchema);
   const request = async (call: ControlRequest) => faultsResponse(await sandbox.request<SandboxFaults>(call));
@@ -119,7 +123,7 @@ function registerFaults(fastify: FastifyInstance, { sandbox }: RouteParts): void
   );
 }
 
-function registerCards(fastify: FastifyInstance, { sandbox, payments }: RouteParts): void {
+function registerCards(fastify: FastifyInstance, sandbox: SandboxControl, payments: ReadPayments): void {
   const app = typed(fastify);
   app.get(`${path}/test-cards`, { config, schema: hidden(TestCardsSchema) }, async () =>
     testCardsResponse(await sandbox.request<SandboxCards>({ method: 'GET', path: '/test_cards' })),

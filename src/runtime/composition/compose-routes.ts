@@ -59,6 +59,6 @@ export async function registerRoutes(
   registerAuditRoutes(app, services.audit);
   const { sandbox } = parts;
   registerSandboxResetRoute(app, parts.resets);
-  if (sandbox !== undefined) registerSandboxRoutes(app, { sandbox, payments });
-  await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });
+  if (sandbox !== undefined) registerSandboxRoutes(app, sandbox, payments);
+  await registerWebhookRoutes(app, parts, services.inbox, parts.resets);
 }
