@@ -1,22 +1,39 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EventFeed, type FollowedPlace } from './event-feed.ts';
+import type { StoredEvent } from './stored-event.ts';
 
 const behind: FollowedPlace = { position: 1, history: 1, isAtEnd: false };
 const { signal } = new AbortController();
 
-/** A feed with a table that has no further events. */
-function openFeed() {
+/** A feed with a table that has events at these positions. */
+function openFeed(positions: readonly number[] = []) {
   let reads = 0;
+  const end = { position: 5 };
   const store = {
-    horizon: async () => ({ position: 5, history: 1 }),
-    read: async () => {
+    horizon: async () => ({ ...end, history: 1 }),
+    read: async (_db: object, { after, upTo }: { readonly after: number; readonly upTo: number }) => {
       reads += 1;
-      return { rows: [], last: undefined, isComplete: true };
+      const rows = positions.filter((position) => position > after && position <= upTo).map(eventAt);
+      return { rows, last: rows.at(-1), isComplete: true };
     },
   };
   const parts = { database: {}, store } as unknown as ConstructorParameters<typeof EventFeed>[0];
-  return { feed: new EventFeed(parts), reads: () => reads };
+  return { feed: new EventFeed(parts), reads: () => reads, end };
+}
+
+function eventAt(position: number): StoredEvent {
+  const place = { position, createdAtMs: 0, checksum: 0 };
+  const object = { objectType: 'customer', objectId: '', customerId: null };
+  return {
+    ...place,
+    ...object,
+    type: 'customer.updated',
+    data: '{}',
+    previous: '{}',
+    cause: '{}',
+    traceparent: null,
+  };
 }
 
 test('a waiting request does not wait behind streams that give way', async () => {
@@ -48,4 +65,22 @@ test('a reader that has left while it waited for its turn reads nothing', async 
   begin();
   await Promise.all([...first, last]);
   assert.equal(reads(), 4);
+});
+
+test('a reader that has almost caught up reads the rest from memory, and gives way to nobody', async () => {
+  const { feed, end } = openFeed([7, 8, 9]);
+  const atEnd = { position: 5, history: 1, isAtEnd: true };
+  const first = feed.next(atEnd, {}, 10, signal);
+  end.position = 9;
+  feed.tail.nudge();
+  const positions = (batch: Awaited<typeof first>) => batch?.events.map(({ position }) => position);
+  assert.deepEqual(positions(await first), [7, 8, 9]);
+  const caller = new AbortController();
+  const waiting = feed.next({ ...atEnd, position: 9 }, {}, 10, caller.signal);
+  const neverInTurn = () => new Promise<never>(() => {});
+  const near = { position: 7, history: 1, isAtEnd: false };
+  assert.deepEqual(positions(await feed.next(near, {}, 10, signal, neverInTurn)), [8, 9]);
+  caller.abort();
+  assert.equal(await waiting, undefined);
+  await feed.stop();
 });

@@ -137,8 +137,8 @@ export class EventFeed {
     /** Does the reads of a reader that is behind and may wait. */
     giveWay?: (read: () => Promise<FeedBatch | undefined>) => Promise<FeedBatch | undefined>,
   ): Promise<FeedBatch | undefined> {
-    // A reader that comes back soon finds its events in memory.
-    const isAtEnd = after.isAtEnd ?? this.tail.covers(after);
+    // A reader that comes back soon, or has almost caught up, finds its events in memory.
+    const isAtEnd = after.isAtEnd === true || this.tail.covers(after);
     if (isAtEnd) await this.tail.wait(after, signal);
     if (signal.aborted) return undefined;
     const batch = isAtEnd ? this.#fromTail(after, selection, limit) : undefined;
