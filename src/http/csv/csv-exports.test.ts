@@ -26,25 +26,28 @@ function growingList(size: number) {
   return read;
 }
 
-test('the next file continues where a file ended, even if rows are created meanwhile', async () => {
-  const exports = new CsvExports({ ...csvLimits, fileRows: 5, pageRows: 2 });
-  const read = growingList(12);
+/** An application with only what an export uses of the service around it. */
+function serve(
+  exports: CsvExports,
+  read: CsvSource['read'],
+  openRequests: Pick<OpenRequests, 'leave' | 'giveWay'> = new OpenRequests(),
+) {
   const app = Fastify();
-  // Only what an export uses of the service around it.
-  app.decorate('openRequests', new OpenRequests());
+  app.decorate('openRequests', openRequests as OpenRequests);
   app.decorate('logRequest', () => {});
   app.decorateRequest('caller');
   app.addHook('onRequest', async (request) => {
     Object.assign(request, { caller: { name: 'tests', isValid: () => true } });
   });
   app.get<{ Querystring: { readonly cursor?: string } }>('/', (request, reply) =>
-    exports.send(request, reply, {
-      name: 'rows',
-      columns,
-      cursor: request.query.cursor,
-      read,
-    }),
+    exports.send(request, reply, { name: 'rows', columns, cursor: request.query.cursor, read }),
   );
+  return app;
+}
+
+test('the next file continues where a file ended, even if rows are created meanwhile', async () => {
+  const exports = new CsvExports({ ...csvLimits, fileRows: 5, pageRows: 2 });
+  const app = serve(exports, growingList(12));
   let exported = '';
   for (let next: unknown = ''; typeof next === 'string'; ) {
     const { headers, body } = await app.inject(`/${next === '' ? '' : `?cursor=${next}`}`);
@@ -53,6 +56,26 @@ test('the next file continues where a file ended, even if rows are created meanw
   }
   const expected = Array.from({ length: 12 }, (_, index) => csvLine(columns, { id: 12 - index }));
   assert.equal(exported, expected.join(''));
+  exports.close();
+  await app.close();
+});
+
+test('an export gives way for half of its time, and then takes what it needs to end', async (t) => {
+  let nowMs = 1_000_000;
+  t.mock.method(performance, 'now', () => nowMs);
+  let yielded = 0;
+  const exports = new CsvExports({ ...csvLimits, pageRows: 10 });
+  const app = serve(exports, growingList(100), {
+    leave: () => {},
+    giveWay: (work) => {
+      yielded += 1;
+      nowMs += csvLimits.timeMsMax / 6;
+      return work();
+    },
+  });
+  const { body } = await app.inject('/');
+  assert.equal(body.split('\r\n').length, 102);
+  assert.equal(yielded, 3);
   exports.close();
   await app.close();
 });
