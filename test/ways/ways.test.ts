@@ -36,6 +36,7 @@ const runs = 4;
 
 // What runs at intervals would count for whatever happens at the time.
 mock.timers.enable({ apis: ['setInterval'] });
+after(() => mock.timers.reset());
 const backend = await startBackend({ after });
 const till = await startTill({ in: 'process', on: backend, mustNotLogErrors: true });
 const tracer = await startWayTracer();
