@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { until } from '../../../../test/support/until.ts';
 import { EventFeed, type FollowedPlace } from './event-feed.ts';
 import type { StoredEvent } from './stored-event.ts';
 
 const behind: FollowedPlace = { position: 1, history: 1, isAtEnd: false };
 const { signal } = new AbortController();
+
+interface Range {
+  readonly after: number;
+  readonly upTo: number;
+  readonly limit: number;
+  readonly isNewestFirst?: boolean;
+}
 
 /** A feed with a table that has events at these positions. */
 function openFeed(positions: readonly number[] = []) {
@@ -12,10 +20,12 @@ function openFeed(positions: readonly number[] = []) {
   const end = { position: 5 };
   const store = {
     horizon: async () => ({ ...end, history: 1 }),
-    read: async (_db: object, { after, upTo }: { readonly after: number; readonly upTo: number }) => {
-      reads += 1;
-      const rows = positions.filter((position) => position > after && position <= upTo).map(eventAt);
-      return { rows, last: rows.at(-1), isComplete: true };
+    read: async (_db: object, { after, upTo, limit, isNewestFirst }: Range) => {
+      // What the tail recalls is read once for all readers.
+      if (!isNewestFirst) reads += 1;
+      const found = positions.filter((position) => position > after && position <= upTo);
+      const rows = (isNewestFirst ? found.reverse() : found).slice(0, limit).map(eventAt);
+      return { rows, last: rows.at(-1), isComplete: rows.length === found.length };
     },
   };
   const parts = { database: {}, store } as unknown as ConstructorParameters<typeof EventFeed>[0];
@@ -53,7 +63,8 @@ test('a waiting request does not wait behind streams that give way', async () =>
 });
 
 test('a reader that has left while it waited for its turn reads nothing', async () => {
-  const { feed, reads } = openFeed();
+  const { feed, reads, end } = openFeed(Array.from({ length: 2_000 }, (_, index) => index + 1));
+  end.position = 2_000;
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const inTurn = async (read: () => ReturnType<typeof feed.next>) => begun.then(read);
   const first = [1, 2, 3].map(() => feed.next(behind, {}, 10, signal, inTurn));
@@ -83,4 +94,25 @@ test('a reader that has almost caught up reads the rest from memory, and gives w
   caller.abort();
   assert.equal(await waiting, undefined);
   await feed.stop();
+});
+
+test('readers that are all behind find the newest events in memory, and meanwhile follow the end', async () => {
+  const positions = Array.from({ length: 3_000 }, (_, index) => index + 1);
+  const { feed, end, reads } = openFeed(positions);
+  end.position = 2_900;
+  const behindBy = (count: number) => ({ position: 2_900 - count, history: 1, isAtEnd: false });
+  const pageFor = (place: FollowedPlace) => feed.next(place, {}, 100, signal, (read) => read());
+  assert.equal((await pageFor(behindBy(2_500)))?.events.at(-1)?.position, 500);
+  await until(() => feed.tail.covers(behindBy(1_000)));
+  assert.equal(feed.tail.covers(behindBy(1_001)), false);
+  const readBefore = reads();
+  const neverInTurn = () => new Promise<never>(() => {});
+  const near = await feed.next(behindBy(900), {}, 100, signal, neverInTurn);
+  assert.deepEqual([near?.events[0]?.position, near?.events.length, near?.isAtEnd], [2_001, 100, true]);
+  assert.equal(reads(), readBefore);
+  end.position = 3_000;
+  await until(() => feed.tail.since({ position: 2_950, history: 1 })?.events.length === 50);
+  assert.ok(feed.tail.covers(behindBy(1_000)));
+  await feed.tail.stop();
+  assert.equal(feed.tail.covers(behindBy(0)), false);
 });

@@ -148,7 +148,11 @@ export class EventFeed {
         async () => this.#read(after.position, await this.#endOf(undefined), selection, limit),
         signal,
       );
-    return giveWay === undefined ? read() : this.#yielding.inTurn(() => giveWay(read), signal);
+    if (giveWay === undefined) return read();
+    this.tail.expect();
+    // It may be in memory when it is the reader's turn.
+    const readOrGiveWay = async () => this.#fromTail(after, selection, limit) ?? giveWay(read);
+    return this.#yielding.inTurn(readOrGiveWay, signal);
   }
 
   #fromTail(after: FeedPoint, selection: EventSelection, limit: number): FeedBatch | undefined {

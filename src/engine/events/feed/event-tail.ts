@@ -13,6 +13,10 @@ const readGapMs = 5;
 const pageMax = 500;
 /** Readers that are slightly behind find their events in memory. Others read the table. */
 const recentMax = 2_000;
+/** How many of the newest events readers that are behind find in memory. There is room for those that follow. */
+const recalledMax = recentMax / 2;
+/** How long the end is read for a reader that is behind. It asks again with each page. */
+const expectedMs = 5_000;
 /** Events with much metadata are large. */
 const recentLengthMax = 8_000_000;
 /** Personal data of a deleted customer may stay in memory for this long. The table loses it in about the same time. */
@@ -29,8 +33,8 @@ interface WaitingReader {
 }
 
 /**
- * The end of the feed, read once for all waiting readers of this process. It reads only while readers wait, so that an
- * idle service sends no queries. Its events belong to one history of the database. After a failover or a restore it
+ * The end of the feed, read once for all waiting readers of this process. It reads only while there are any, so that
+ * an idle service sends no queries. Its events belong to one history of the database. After a failover or a restore it
  * forgets them all, because some may be lost.
  */
 export class EventTail {
@@ -46,6 +50,10 @@ export class EventTail {
   #history: number | undefined;
   #running: Promise<void> | undefined;
   #isNudged = false;
+  /** Until then, it reads even if no reader waits. */
+  #expectedUntilMs = 0;
+  /** Whether the newest events from before the first read were read too. */
+  #hasRecalled = false;
   readonly #rest = new WakeableSleep();
 
   constructor(parts: { readonly database: Database; readonly store: EventStore }) {
@@ -79,6 +87,16 @@ export class EventTail {
     }
   }
 
+  /**
+   * A reader is behind, and will soon be near the end. After a restart all are behind. If each read the table up to the
+   * end for itself, they would not catch up with many new events.
+   */
+  expect(): void {
+    this.#expectedUntilMs = performance.now() + expectedMs;
+    if (this.#running === undefined) this.#forgetAll();
+    this.#running ??= this.#readWhileAwaited();
+  }
+
   /** Whether a reader at this position gets all further events from memory. */
   covers({ position, history }: FeedPoint): boolean {
     return this.#running !== undefined && history === this.#history && position >= this.#start;
@@ -93,6 +111,8 @@ export class EventTail {
 
   /** Resolves when the last read has ended. End all readers first. */
   async stop(): Promise<void> {
+    this.#expectedUntilMs = 0;
+    this.#rest.wake();
     await this.#running;
   }
 
@@ -108,13 +128,19 @@ export class EventTail {
     this.#recentLength = 0;
     this.#start = position;
     this.#position = position;
+    this.#hasRecalled = false;
+  }
+
+  get #isExpected(): boolean {
+    return performance.now() < this.#expectedUntilMs;
   }
 
   async #readWhileAwaited(): Promise<void> {
     try {
-      while (this.#waiters.size > 0) {
+      while (this.#waiters.size > 0 || this.#isExpected) {
         this.#isNudged = false;
         await this.#readNew();
+        if (this.#isExpected && !this.#hasRecalled) await this.#recall();
         await setTimeout(readGapMs);
         await this.#untilNudged();
       }
@@ -152,6 +178,28 @@ export class EventTail {
     this.#forget();
   }
 
+  /** Reads the newest events again, with those from before the first read. */
+  async #recall(): Promise<void> {
+    this.#hasRecalled = true;
+    const history = this.#history;
+    const newest: FeedEvent[] = [];
+    let length = 0;
+    let start = this.#position;
+    while (start > 0 && newest.length < recalledMax && length < recentLengthMax / 2) {
+      const range = { after: 0, upTo: start, limit: pageMax, isNewestFirst: true };
+      const { rows, isComplete } = await this.#store.read(this.#database, range, {});
+      const events = rows.map((row) => new FeedEvent(row));
+      newest.push(...events);
+      length += events.reduce((sum, { json }) => sum + json.length, 0);
+      const oldest = rows.at(-1);
+      start = isComplete || oldest === undefined ? 0 : oldest.position - 1;
+    }
+    if (history !== this.#history) return;
+    this.#recent = newest.reverse();
+    this.#recentLength = length;
+    this.#start = start;
+  }
+
   #wakeReaders(): void {
     for (const { after, resolve } of this.#waiters) if (this.#position > after) resolve();
   }
@@ -174,6 +222,6 @@ export class EventTail {
    * processes.
    */
   async #untilNudged(): Promise<void> {
-    if (!this.#isNudged && this.#waiters.size > 0) await this.#rest.sleep(pollDelayMs);
+    if (!this.#isNudged && (this.#waiters.size > 0 || this.#isExpected)) await this.#rest.sleep(pollDelayMs);
   }
 }
