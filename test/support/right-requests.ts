@@ -166,10 +166,12 @@ async function paymentFor(till: RightRequestTill, action: string | undefined): P
 async function createInvoice({ stripe, sql }: RightRequestTill): Promise<string> {
   const { id: customer } = await stripe.customers.create({});
   const { id: processorInvoiceId } = await stripe.invoices.create({ customer });
+  // Its webhook may have arrived before.
   const [row] = await sql<{ id: string }>(
     `insert into till.invoices (id, processor_invoice_id, amount_due, amount_paid, amount_remaining, currency, status,
        attempt_count, processor_as_of, processor_as_of_latest, created_at, updated_at)
-     values (gen_random_uuid(), $1, 1900, 0, 1900, 'eur', 'open', 0, now(), now(), now(), now()) returning id`,
+     values (gen_random_uuid(), $1, 1900, 0, 1900, 'eur', 'open', 0, now(), now(), now(), now())
+     on conflict (processor_invoice_id) do update set updated_at = now() returning id`,
     [processorInvoiceId],
   );
   return row?.id ?? '';
