@@ -20,7 +20,7 @@ try {
   if (files.some(needsServers)) await Promise.all([globalSetup(), import('./support/till.ts')]);
   await runSuites(files);
 } catch (error) {
-  // What nobody catches belongs to the tests; see suites.ts.
+  // Tests report their own errors; see suites.ts.
   process.stderr.write(`${error instanceof Error ? error.stack : error}\n`);
   process.exitCode = 1;
 } finally {

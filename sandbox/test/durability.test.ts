@@ -120,7 +120,7 @@ test('a damaged line in the middle is an error that names the file and the line'
   const dataDir = await temporaryFolder(t);
   const before = await startSandbox({ port: 0, dataDir });
   await before.close();
-  await appendFile(join(dataDir, 'sandbox', 'journal.jsonl'), 'rubbish\n');
+  await appendFile(join(dataDir, 'sandbox', 'journal.jsonl'), 'not an entry\n');
   await assert.rejects(startSandbox({ port: 0, dataDir }), /journal\.jsonl is damaged at line 1/);
 });
 

@@ -50,7 +50,7 @@ test('work whose signal aborts while it waits ends at once, and does not delay w
   assert.deepEqual(await Promise.all([first, next]), [1, 3]);
 });
 
-test('what has begun is not affected by its signal, and a turn that nobody waits for is free', async () => {
+test('what has begun is not affected by its signal, and a turn without anyone waiting for it is free', async () => {
   const { turns, work, end } = open(1);
   const caller = new AbortController();
   const first = work(1, caller.signal);

@@ -66,7 +66,7 @@ test('when Redis fails, the process counts alone with its share, and with the ot
 
 test('a process that has not met the others yet counts with the share of the configured ones', async () => {
   const { tokens, setResponse } = setUp({ processes: 5 });
-  setResponse(async () => 'rubbish');
+  setResponse(async () => 'not a response');
   const { waitMs } = await tokens.take([customers], 1, 0);
   assert.equal(Math.round(waitMs), Math.round((1_000 / 5) * 1.08));
 });

@@ -78,7 +78,7 @@ test('a reader that has left while it waited for its turn reads nothing', async 
   assert.equal(reads(), 4);
 });
 
-test('a reader that has almost caught up reads the rest from memory, and gives way to nobody', async () => {
+test('a reader that has almost caught up reads the rest from memory, and waits for no turn', async () => {
   const { feed, end } = openFeed([7, 8, 9]);
   const atEnd = { position: 5, history: 1, isAtEnd: true };
   const first = feed.next(atEnd, {}, 10, signal);
